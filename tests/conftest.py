@@ -10,6 +10,7 @@ import torch
 from hypothesis import settings
 
 from dartboard.runs import Run
+from dartboard.utils import checksums
 
 sys.path.insert(0, str(Path(__file__).parent))
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell leaves it for what runs in the background
@@ -41,6 +42,12 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def without_checksums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files of runs are taken as they are, so that a test can edit them: as of versions without checksums."""
+    monkeypatch.setattr(checksums, "read_journal", lambda _: None)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from dartboard.errors import RunError, UnknownNameError
+from dartboard.utils.checksums import unseal
 from dartboard_papers import PAPERS, Reproduction, ReproductionRecord, Row, RunOptions, Verdict, read_record
 from dartboard_papers.record import NUMBERS, PAGE, RECORD, plain, write_record
 from dartboard_papers.runner import choose_scale
@@ -78,7 +79,7 @@ def test_a_damaged_record_is_refused(
 ) -> None:
     kept(reproduction, tmp_path)
     path = tmp_path / RECORD
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    path.write_text(json.dumps(json.loads(unseal(path.read_bytes(), path)) | change))
     with pytest.raises(RunError) as caught:
         read_record(tmp_path)
     assert str(caught.value).startswith(f"{path} is damaged: {place}")

@@ -71,6 +71,14 @@ class CheckpointError(RunError):
     """A checkpoint that is damaged or incompatible."""
 
 
+class UnsafeFileError(RunError):
+    """A file that is not read: a named pipe, a device, a folder, a link to elsewhere, or far too large."""
+
+
+class ChecksumError(RunError):
+    """A file that was changed after it was written."""
+
+
 class OptionError(DartboardError, ValueError):
     """An invalid value of an option."""
 

@@ -226,6 +226,7 @@ def test_another_cell_of_the_same_label_is_refused(once: tuple[Path, Comparison]
         compare({"darts": CELLS["other"]}, tiny(data), once[0])
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_damaged_folder_is_refused(data: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("{}")
     with pytest.raises(RunError, match="damaged"):

@@ -80,6 +80,7 @@ def test_a_run_that_is_not_finished_and_none_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("result", [{}, {"genotype": "?"}, {"genotype": None}])
+@pytest.mark.usefixtures("without_checksums")
 def test_a_result_without_a_cell_is_damaged(
     runs: dict[str, Run], tmp_path: Path, result: dict[str, object]
 ) -> None:

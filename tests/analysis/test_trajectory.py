@@ -118,6 +118,7 @@ def test_a_run_without_epochs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [{}, {"strengths": {}}, {"strengths": {"cell": {"ops": "?"}}}])
+@pytest.mark.usefixtures("without_checksums")
 def test_damaged_epochs(tmp_path: Path, damage: dict[str, Any]) -> None:
     run = search_runs(tmp_path, "darts", epochs=1)["darts-0"]
     (run.path / "epochs" / "0000.json").write_text(json.dumps(damage))
@@ -125,6 +126,7 @@ def test_damaged_epochs(tmp_path: Path, damage: dict[str, Any]) -> None:
         read_trajectory(run)
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_what_is_known_to_be_wrong_is_said_as_it_is(tmp_path: Path) -> None:
     run = search_runs(tmp_path, "darts", epochs=1)["darts-0"]
     (run.path / "space.json").write_text("{}")

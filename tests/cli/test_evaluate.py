@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from random import Random
 
@@ -74,7 +75,10 @@ def failure(capsys, *words):
     assert main(["evaluate", *map(str, words)]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    (line,) = err.splitlines()
+    *notice, line = err.splitlines()
+    assert all(
+        re.fullmatch(r"dartboard: running .*, a \w+ program: use only those you trust", one) for one in notice
+    )
     return line.removeprefix("dartboard: error: ")
 
 

@@ -341,6 +341,7 @@ def test_what_has_no_strengths_is_refused(tmp_path: Path, capsys: pytest.Capture
     assert not (tmp_path / "x.png").exists()
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_damaged_strengths_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_search(tmp_path / "run", epochs=1).path
     path = run / "epochs" / "0000.json"

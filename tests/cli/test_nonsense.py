@@ -95,6 +95,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("config.yaml", "method: 3\n", "method=3: expected a name, or a group"),
     ],
 )
+@pytest.mark.usefixtures("without_checksums")
 def test_a_run_with_a_damaged_file(
     name: str, text: str, words: str, finished: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

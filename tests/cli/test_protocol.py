@@ -218,6 +218,7 @@ def test_a_run_of_another_verb_is_refused(usual: Path, capsys: Capture) -> None:
     assert said == f"{path} is a run of dartboard search; resume it with: dartboard search --resume {path}"
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_damaged_decisions_are_one_line(tiny: list[str], capsys: Capture) -> None:
     with signal_at(6, signal.SIGTERM):
         assert main(["protocol", *tiny, "--out", "run", "--quiet"]) == 143

@@ -74,6 +74,7 @@ def test_json_is_one_object(file: str, capsys: Capture) -> None:
     assert json.loads(capsys.readouterr().out) == found
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_runs_that_have_not_ended_are_counted(file: str, capsys: Capture) -> None:
     assert main(["sweep", file, *HERE, "--quiet", "--out", "two words"]) == 0
     assert "next           dartboard report 'two words'" in capsys.readouterr().out
@@ -92,6 +93,7 @@ def test_runs_that_have_not_ended_are_counted(file: str, capsys: Capture) -> Non
     assert "darts-s1" in page
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_where_nothing_ended_there_is_no_table(file: str, capsys: Capture) -> None:
     assert main(["sweep", file, *HERE, "--quiet"]) == 0
     Path("runs/small/results.jsonl").write_text("")
@@ -102,6 +104,7 @@ def test_where_nothing_ended_there_is_no_table(file: str, capsys: Capture) -> No
     assert "2 not ended" in out
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_where_no_run_came_about_nothing_can_be_reported(data: str, tmp_path: Path, capsys: Capture) -> None:
     assert main(["sweep", write(tmp_path, tiny(data, settings={"epochs": 1})), *HERE, "--quiet"]) == 0
     assert "dartboard report" in capsys.readouterr().out
@@ -324,6 +327,7 @@ def test_runs_that_were_finished_before_are_not_told(tmp_path: Path, capsys: Cap
     assert capsys.readouterr().out.count("\n") == 1
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_bars_show_how_far_runs_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "REFRESH", 0.0)
     terminal = Terminal()
@@ -383,6 +387,7 @@ def test_a_table_of_points(tmp_path: Path, capsys: Capture) -> None:
     assert "2 finished, 1 failed" in lines[5]
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_bars_of_a_run_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweep, "REFRESH", 0.0)
     with Progress(disable=True) as progress:

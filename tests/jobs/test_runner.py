@@ -105,6 +105,7 @@ def test_a_run_with_other_settings_is_refused(data: str, tmp_path: Path) -> None
         kind_of(other).status(other)
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_settings_that_an_older_run_does_not_have_are_their_defaults(data: str, tmp_path: Path) -> None:
     job = search_job(tmp_path, data)
     assert run_job(job).state == "finished"

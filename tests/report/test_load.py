@@ -98,6 +98,7 @@ def test_the_runs_of_a_sweep(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("method", "attends"), [("asm", True), ("darts", False), ("unheard-of", False)])
+@pytest.mark.usefixtures("without_checksums")
 def test_whose_strengths_are_attention(tmp_path: Path, method: str, attends: bool) -> None:
     run = make_search(tmp_path / "s", method="asm" if attends else "darts")
     text = (run.path / "config.yaml").read_text()
@@ -115,6 +116,7 @@ def test_no_runs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "details", [{}, {"genotype": {}, "strengths": {}}, {"strengths": {"cell": {"ops": [[1]], "edges": [1]}}}]
 )
+@pytest.mark.usefixtures("without_checksums")
 def test_damaged_epochs(tmp_path: Path, details: dict[str, object]) -> None:
     run = make_search(tmp_path / "s")
     whole = run.epoch(0) | details if "genotype" not in details and details else details
@@ -188,6 +190,7 @@ def test_damaged_runs_that_a_sweep_knows_of(file: str, tmp_path: Path) -> None:
         ("stages: {screen: {}, final: {cells: screen}}", ["screen", "final"]),
     ],
 )
+@pytest.mark.usefixtures("without_checksums")
 def test_trainings_that_choose_are_not_compared_with_others(
     text: str, names: list[str], tmp_path: Path
 ) -> None:

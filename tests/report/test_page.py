@@ -120,6 +120,7 @@ def test_trainings_of_a_search_are_shown_with_it(tmp_path: Path) -> None:
     assert "2 trainings" in bare(page)
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_experts_alive_where_some_are_removed(tmp_path: Path) -> None:
     run = make_search(tmp_path / "s", method="xnas")
     assert "chart-experts-alive" not in page_of(tmp_path / "r.html", run)
@@ -285,6 +286,7 @@ def test_settings_that_differ_are_set_beside_each_other(tmp_path: Path) -> None:
     assert "gaea-darts, weights.lr=0.1" in words
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_training_of_a_cell_that_several_found_counts_once(tmp_path: Path) -> None:
     runs = [make_search(tmp_path / f"s{seed}", seed=seed) for seed in range(2)]
     result = json.dumps(runs[0].result())
@@ -295,6 +297,7 @@ def test_a_training_of_a_cell_that_several_found_counts_once(tmp_path: Path) -> 
     assert "85.00 % ±" not in words
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_sweep_of_stages_compares_its_last_alone(tmp_path: Path) -> None:
     folder = tmp_path / "w"
     runs = [make_search(folder / "search" / f"s{seed}", seed=seed) for seed in range(3)]

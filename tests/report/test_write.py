@@ -27,6 +27,7 @@ def test_a_report_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("metrics", [{"valid_accuracy": "much"}, {"cells": 3}, {"entropy": []}])
+@pytest.mark.usefixtures("without_checksums")
 def test_numbers_that_are_none(tmp_path: Path, metrics: dict[str, object]) -> None:
     run = make_search(tmp_path / "s", finish=False)
     rows = [json.dumps(row | metrics) + "\n" for row in run.metrics()]
@@ -36,6 +37,7 @@ def test_numbers_that_are_none(tmp_path: Path, metrics: dict[str, object]) -> No
 
 
 @pytest.mark.parametrize("missing", ["seed", "method"])
+@pytest.mark.usefixtures("without_checksums")
 def test_a_configuration_that_lacks_something(tmp_path: Path, missing: str) -> None:
     run = make_search(tmp_path / "s")
     values = {key: value for key, value in run.config.items() if key != missing}

@@ -66,6 +66,7 @@ def test_states(tmp_path: Path) -> None:
         ("metrics.jsonl", "3\n", "should hold names and values"),
     ],
 )
+@pytest.mark.usefixtures("without_checksums")
 def test_a_damaged_run_says_so(tmp_path: Path, name: str, text: str, said: str) -> None:
     make_search(tmp_path / "s")
     (tmp_path / "s" / name).write_text(text)

@@ -42,7 +42,7 @@ def test_a_new_run_holds_what_it_was_given(tmp_path):
     (start,) = json.loads((run.path / "environment.json").read_text())
     assert start["torch"] == torch.__version__
     names = {path.name for path in run.path.iterdir()}
-    assert names == {"config.yaml", "space.json", "environment.json", "lock"}
+    assert names == {"config.yaml", "space.json", "environment.json", "lock", "checksums.txt"}
 
 
 def test_without_a_space_there_is_no_file_of_it(run):
@@ -75,7 +75,8 @@ def test_a_run_whose_maker_was_killed_can_be_made_again(tmp_path):
             Run.create(tmp_path, CONFIG)
     (tmp_path / ".config.yaml.0123456789abcdef.tmp").touch()
     Run.create(tmp_path, CONFIG).close()
-    assert {path.name for path in tmp_path.iterdir()} == {"config.yaml", "environment.json", "lock"}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"config.yaml", "environment.json", "lock", "checksums.txt"}
 
 
 def test_a_run_that_became_one_while_it_was_awaited_is_left_alone(tmp_path, monkeypatch):
@@ -133,6 +134,7 @@ def test_a_damaged_file_is_named_and_the_lock_released(run, name):
         ("config.yaml", "when: 2020-13-45", "is not YAML: line 1, column 7: month must be"),
     ],
 )
+@pytest.mark.usefixtures("without_checksums")
 def test_a_file_that_somebody_changed_is_named_and_nothing_is_written(run, name, text, words):
     run.close()
     (run.path / name).write_text(text)
@@ -143,6 +145,7 @@ def test_a_file_that_somebody_changed_is_named_and_nothing_is_written(run, name,
     assert (run.path / "environment.json").read_bytes() == before
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_details_and_results_that_somebody_changed_are_named(run):
     fill(run)
     (run.path / "epochs" / "0001.json").write_text("[]")
@@ -200,6 +203,7 @@ def test_an_epoch_that_is_missing_is_named(run):
         run.epoch(3)
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_damaged_line_is_named(run):
     fill(run)
     path = run.path / "metrics.jsonl"

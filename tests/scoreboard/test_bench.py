@@ -232,6 +232,7 @@ def test_other_settings_are_refused(tmp_path: Path, words: list[str], difference
     assert (tmp_path / CONFIG).read_bytes() == before
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_damaged_bench_is_named(tmp_path: Path) -> None:
     (tmp_path / CONFIG).write_text("draws: 0")
     with pytest.raises(OptionError, match=r"bench\.yaml: draws=0: "):

@@ -334,6 +334,7 @@ def test_a_damaged_run_is_named(
     assert str(caught.value).startswith(f"{path} was changed after it was written: {words}")
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_source_without_a_revision(finished: tuple[BenchSearch, Run], tmp_path: Path) -> None:
     job, run = finished
     path = tmp_path / "run"

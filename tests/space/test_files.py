@@ -200,7 +200,7 @@ def test_a_space_is_loaded_from_a_file(suffix, tmp_path):
         ("cells: 6", "cells: true", "stack.cells: expected a valid integer, got True"),
         ("cells: 6", "cells: '6'", "stack.cells: expected a valid integer, got '6'"),
         ("edges: all", "edges: [[0, 2, none]]", "cell.edges.0.2: expected a valid array, got 'none'"),
-        ("edges: all", "edges: &again [*again]", "Circular reference"),
+        ("edges: all", "edges: &again [*again]", "contains itself"),
         ("name: mine", "? [a, b]\n: c\nname: mine", "unhashable key"),
         ("stack: {cells: 6}", "stack: {cells: 2}", "stack: 2 cells cannot make 3 stages"),
         ("name: mine", "name: 2026-13-45", "month must be in 1..12"),

@@ -2,6 +2,7 @@ import pytest
 
 from dartboard.errors import SpaceError
 from dartboard.space import NONE, Cell, Contest, Edge, SearchSpace, Slot, Stack, get_space
+from dartboard.space.spec import MAX_NODES
 
 
 def cell(*edges: Edge, contests: tuple[Contest, ...] = (), **others: object) -> Cell:
@@ -54,9 +55,23 @@ def test_impossible_data_is_refused_with_the_reason(make, message):
 
 
 def test_a_long_cycle_is_found_without_deep_recursion():
-    chain = [edge(node, node + 1) for node in range(2, 5000)]
+    chain = [edge(node, node + 1) for node in range(2, MAX_NODES - 1)]
     with pytest.raises(SpaceError, match="cycle"):
-        cell(*chain, edge(5000, 2), nodes=5001, output=(5000,))
+        cell(*chain, edge(MAX_NODES - 1, 2), nodes=MAX_NODES, output=(MAX_NODES - 1,))
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: cell(edge(0, 2), nodes=MAX_NODES + 1), "nodes of a cell can be at most 200, not 201"),
+        (lambda: cell(*[edge(0, 2)] * 20_001), "edges of a cell can be at most 20,000, not 20,001"),
+        (lambda: Stack(cells=10**30), "cells of a stack can be at most 10,000, not far more"),
+        (lambda: Stack(cells=100, stages=21), "stages of a stack can be at most 20, not 21"),
+    ],
+)
+def test_sizes_have_limits(make, said):
+    with pytest.raises(SpaceError, match=said):
+        make()
 
 
 def test_reductions_stand_at_a_third_and_two_thirds():

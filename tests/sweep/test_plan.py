@@ -297,6 +297,7 @@ def test_a_damaged_search_gives_no_cell(file: str, data: str, tmp_path: Path) ->
     assert [run.config["cell"] for run in planner.plan("final")] == [json.dumps(json.loads(cell(1)))]
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_damaged_run_is_left_to_who_does_it(data: str, tmp_path: Path) -> None:
     planner = made(tmp_path, two_stages(data))
     finish(planner, NAMES)

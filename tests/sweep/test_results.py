@@ -139,6 +139,7 @@ def test_rows_of_runs_that_were_dropped_or_failed(tmp_path: Path) -> None:
         ("config.yaml", "[", "is not YAML"),
     ],
 )
+@pytest.mark.usefixtures("without_checksums")
 def test_rows_of_damaged_runs(file: str, text: str, words: str, tmp_path: Path) -> None:
     job = search_job(tmp_path, "digits")
     with Run.create(job.path, job.config) as run:
@@ -150,6 +151,7 @@ def test_rows_of_damaged_runs(file: str, text: str, words: str, tmp_path: Path) 
     assert summary([found])[0].seconds is None
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_rows_of_damaged_trainings_and_of_dropped_runs(tmp_path: Path) -> None:
     job = train_job(tmp_path, "digits")
     planned = PlannedRun("a", job.name, job.kind, job.config, {})

@@ -64,6 +64,7 @@ def test_a_stop_keeps_what_is_known_of_later_stages(data: str, tmp_path: Path) -
     assert sweep(tmp_path, values).run() == rows == read_results(tmp_path)
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_what_another_driver_decided_meanwhile_counts(data: str, tmp_path: Path) -> None:
     own = sweep(tmp_path, tiny(data, stop={"after": 1, "keep": 2}))
     other = {
@@ -97,6 +98,7 @@ def test_a_run_that_failed_before_the_others_were_compared_may_come_late(
     assert json.loads((tmp_path / "decisions.json").read_text()) == taken
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_damage_in_one_run_does_not_stop_others(data: str, tmp_path: Path) -> None:
     values = tiny(data, settings={"epochs": 1})
     sweep(tmp_path, values).run()
@@ -106,6 +108,7 @@ def test_damage_in_one_run_does_not_stop_others(data: str, tmp_path: Path) -> No
     assert "config.yaml is not YAML" in damaged["reason"]
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_metrics_that_cannot_be_read_are_compared_with_none(data: str, tmp_path: Path) -> None:
     values = tiny(data, stop={"after": 1, "keep": 1})
     sweep(tmp_path, values).run()

@@ -430,6 +430,7 @@ def test_measuring_does_not_change_the_training():
     assert train(**few).fit().digest == train(**often).fit().digest
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_trainer_needs_nothing_but_cells_and_images():
     chance = torch.Generator().manual_seed(0)
     pixels = torch.randint(256, (100, 3, 32, 32), generator=chance, dtype=torch.uint8)

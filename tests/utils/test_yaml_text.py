@@ -69,9 +69,19 @@ def test_what_is_nested_too_deep() -> None:
         load("[" * 20_000)
 
 
-def test_what_stands_inside_itself_is_looked_at_once() -> None:
-    found = load("&a [*a, 1]")
-    assert found[0] is found
+@pytest.mark.parametrize("text", ["&a [*a, 1]", "&a {b: {c: *a}}", "a: [&b [1, [*b]]]"])
+def test_what_stands_inside_itself_is_refused(text: str) -> None:
+    with pytest.raises(YamlError, match="contains itself"):
+        load(text)
+
+
+def test_aliases_are_values_that_count_each_time() -> None:
+    ones = f"a: &a [{', '.join('1' * 300)}]\n"
+    assert len(load(ones + f"b: [{', '.join(['*a'] * 300)}]")["b"]) == 300
+    with pytest.raises(YamlError, match="more than 100,000 values"):
+        load(ones + f"b: [{', '.join(['*a'] * 400)}]")
+    with pytest.raises(YamlError, match="1,000,001 characters"):
+        load(" " * 1_000_001)
 
 
 @pytest.mark.parametrize(

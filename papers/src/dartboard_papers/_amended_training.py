@@ -32,6 +32,7 @@ from dartboard.train.config import (
 from dartboard.train.trainer import Trainer
 from dartboard.utils.atomic import write_text
 from dartboard.utils.processes import parallel_map
+from dartboard.utils.safe_files import read_file
 from dartboard_papers._amended import Images
 from dartboard_papers.base import RunOptions
 
@@ -121,7 +122,9 @@ def errors(trainings: Mapping[str, TrainingSpec], options: RunOptions, what: str
     options.tell(what, len(jobs) - len(missing), len(jobs))
     for done, _ in enumerate(parallel_map(_finish, missing, options.jobs), len(jobs) - len(missing) + 1):
         options.tell(what, done, len(jobs))
-    return {label: float(json.loads(path.read_text("utf-8"))) for label, (_, path, _) in jobs.items()}
+    return {
+        label: float(json.loads(read_file(path, root=path.parent))) for label, (_, path, _) in jobs.items()
+    }
 
 
 def result_name(label: str, training: TrainingSpec) -> str:

@@ -16,6 +16,8 @@ from dartboard import __version__
 from dartboard.errors import RunError
 from dartboard.scoreboard.records import STRICT, Amount, Whole, first_mistake
 from dartboard.utils.atomic import write_text
+from dartboard.utils.checksums import seal, unseal
+from dartboard.utils.safe_files import read_file
 from dartboard.utils.text import command
 from dartboard.viz.figures import save_figure
 from dartboard_papers.base import (
@@ -160,7 +162,7 @@ def write_record(
     )
     write_text(folder / NUMBERS, json.dumps(plain(result.numbers)) + "\n")
     write_text(folder / PAGE, record.markdown())
-    write_text(folder / RECORD, json.dumps(record.facts(), indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / RECORD, seal(json.dumps(record.facts(), indent=1, ensure_ascii=False)))
     return record
 
 
@@ -193,7 +195,7 @@ def read_record(folder: Path) -> ReproductionRecord:
     """
     path = folder / RECORD
     try:
-        return _reader().validate_json(path.read_bytes())
+        return _reader().validate_json(unseal(read_file(path, root=folder), path))
     except OSError as error:
         raise RunError(f"no reproduction in {folder}: {error.strerror}") from None
     except ValidationError as error:

@@ -11,9 +11,10 @@ from time import monotonic
 from typing import Any
 
 from dartboard.config.loader import ConfigLoader, from_words
-from dartboard.errors import OptionError
+from dartboard.errors import OptionError, RunError
 from dartboard.runs import Lock
 from dartboard.utils.atomic import write_text
+from dartboard.utils.safe_files import read_file
 from dartboard_papers.base import REPRODUCTIONS, Reproduction, RunOptions, Scale
 from dartboard_papers.formatting import format_setting
 from dartboard_papers.record import ReproductionRecord, write_record
@@ -40,8 +41,8 @@ def timed(folder: Path) -> Iterator[Clock]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        before = json.loads((folder / CLOCK).read_bytes())
-    except (OSError, ValueError):
+        before = json.loads(read_file(folder / CLOCK, root=folder))
+    except (OSError, ValueError, RunError):
         before = 0.0
     if not (isinstance(before, float) and math.isfinite(before) and before > 0):  # damaged
         before = 0.0

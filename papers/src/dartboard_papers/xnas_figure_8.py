@@ -29,6 +29,7 @@ from dartboard.arch.optim.expert_advice import theoretical_lr
 from dartboard.config.schema import MAX_COUNT, Count, Seed
 from dartboard.utils.atomic import write_text
 from dartboard.utils.processes import parallel_map
+from dartboard.utils.safe_files import read_file
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
 from dartboard_papers.theory.expert_problems import Gaussian
@@ -282,7 +283,7 @@ class GridPoint:
 def measure(point: GridPoint) -> list[Standing]:
     """Results of every forecaster at a point; finished ones are read."""
     if point.file.is_file():
-        return [Standing(**fields) for fields in json.loads(point.file.read_text(encoding="utf-8"))]
+        return [Standing(**fields) for fields in json.loads(read_file(point.file, root=point.file.parent))]
     standings = [stand(name, point.problem(), forecaster) for name, forecaster in forecasters(point).items()]
     chosen = [
         _best(BEST_XNAS, standings),

@@ -137,6 +137,7 @@ def test_batches_come_one_by_one_to_the_slopes_of_all_together(simplex_run):
 @pytest.mark.parametrize(
     "damaged", [{}, {"strengths": []}, {"strengths": {"cell": {"ops": [["x"]]}}}, {"strengths": {"cell": 3}}]
 )
+@pytest.mark.usefixtures("without_checksums")
 def test_damaged_epochs_are_said_to_be_so(simplex_run: Run, tmp_path: Path, damaged: dict[str, Any]) -> None:
     shutil.copytree(simplex_run.path, tmp_path / "run")
     (tmp_path / "run/epochs/0001.json").write_text(json.dumps(damaged))

@@ -6,6 +6,7 @@ to the same bits. By default nothing regularizes but weight decay, as in section
 
 import json
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -41,7 +42,8 @@ from dartboard.space import GENOTYPE_FORMATS, Genotype, adopt, decode, load_spac
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN, TrainConfig, TrainSettings
 from dartboard.train.trainer import Trainer
-from dartboard.utils.atomic import write_text
+from dartboard.utils import atomic
+from dartboard.utils.checksums import read_file, settle, write_file
 from dartboard.utils.progress import Progress, no_progress
 
 PLAIN: dict[str, Any] = {
@@ -196,7 +198,7 @@ class Comparer:
         try:
             for result in self._queue.run([job for job in jobs if not _is_over(job.path)]):
                 if result.error_type == DivergedError.__name__:
-                    write_text(result.job.path / FAULT, f"{result.error}\n")
+                    write_file(result.job.path / FAULT, f"{result.error}\n")
                 elif result.state == "failed":
                     raise RunError(f"{result.job.name}: {result.error}")
         finally:
@@ -244,6 +246,8 @@ class Comparer:
         cells = {label: json.loads(text) for label, text in self.plan.cells}
         self.folder.mkdir(parents=True, exist_ok=True)
         with Lock(self.folder):
+            atomic.remove_leftovers(self.folder)
+            settle(self.folder)
             if before := _read_claim(self.folder / FILE):
                 changes = differences(before["settings"], shared)
                 if before["images"] != images and before["settings"] == shared:
@@ -257,7 +261,7 @@ class Comparer:
                 if earlier.get(label, cell) != cell:
                     raise RunError(f"{self.folder} has another cell called {label}; name another folder")
             content = {"settings": shared, "images": images, "cells": earlier | cells}
-            write_text(self.folder / FILE, json.dumps(content, indent=1) + "\n")
+            write_file(self.folder / FILE, json.dumps(content, indent=1) + "\n")
 
     def _read(self, entry: Entry, part: str) -> Training:
         """The curves of a training, infinite where a metric was no finite number."""
@@ -282,8 +286,8 @@ class _EpochCount(Monitor):
     def on_poll(self, running: Sequence[Job]) -> None:  # noqa: ARG002
         epochs = 0
         for path in self._paths:
-            with suppress(OSError):  # not started yet
-                epochs += (path / METRICS).read_bytes().count(b"\n")
+            with suppress(OSError, RunError):  # not started yet
+                epochs += read_file(path / METRICS, root=path).count(b"\n")
         self._progress("training", epochs, self._total)
 
 
@@ -295,16 +299,16 @@ def _fault(path: Path) -> str | None:
     """Why a training broke off; None of one that did not, or went on to its end after all."""
     if not (path / FAULT).exists() or RunReader.read(path).state == "finished":
         return None
-    return (path / FAULT).read_text(encoding="utf-8").strip()
+    return read_file(path / FAULT, root=path).decode("utf-8", "replace").strip()
 
 
 def _read_claim(path: Path) -> dict[str, Any]:
     """What a folder's file says is compared there; empty if there is no file."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return {}
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        content = json.loads(read_file(path, root=path.parent))
+    except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or not {"settings", "images", "cells"} <= set(content):
         raise RunError(f"{path} is damaged; move the folder away, or name another")

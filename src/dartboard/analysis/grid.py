@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ from dartboard.data.sampler import generator
 from dartboard.errors import DataError, OptionError, RunError
 from dartboard.nn.model_file import Model, load_model, pack_model
 from dartboard.utils.atomic import write_text
+from dartboard.utils.checksums import seal, unseal
+from dartboard.utils.safe_files import read_file
 
 Floats = NDArray[np.float64]
 GridPoint = tuple[int, int]
@@ -63,7 +66,7 @@ class Grid:
         self.path = path
         self.values: Floats = np.full((side, side), np.nan)
         self._saved_at, self._is_saved = time.monotonic(), True
-        if path is not None and path.exists():
+        if path is not None and os.path.lexists(path):
             self.values = self._read(path)
 
     def missing(self) -> list[GridPoint]:
@@ -86,12 +89,14 @@ class Grid:
             [None if math.isnan(value) else INFINITE if math.isinf(value) else value for value in row]
             for row in self.values.tolist()
         ]
-        write_text(self.path, json.dumps({"settings": self.settings, "values": rows}))
+        write_text(self.path, seal(json.dumps({"settings": self.settings, "values": rows})))
         self._saved_at, self._is_saved = time.monotonic(), True
 
     def _read(self, path: Path) -> Floats:
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
+            stored = json.loads(unseal(read_file(path, root=path.parent), path))
+            if set(stored) != {"settings", "values"}:
+                raise ValueError("other keys")
             settings, rows = dict(stored["settings"]), stored["values"]
             values = np.array(
                 [[math.nan if value is None else float(value) for value in row] for row in rows]

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dartboard.errors import DartboardError, RunError
-from dartboard.runs import SPACE, RunReader, flat
+from dartboard.runs import RunReader, flat
 from dartboard.search.health import SKIP
-from dartboard.space import load_space
 from dartboard.space.spec import Cell, SearchSpace
 from dartboard.viz.band import Band
 from dartboard.viz.line_styles import line_styles
@@ -214,7 +213,7 @@ def read_trajectory(run: RunReader | str | Path) -> Trajectory:
         rows = run.metrics()
         if not rows:
             raise RunError(f"{run.path} has no epochs yet; there is nothing to show")
-        space, result = load_space(str(run.path / SPACE)), run.result()
+        space, result = run.space(), run.result()
         points = []
         for row in rows:
             strengths, cells = run.epoch(row["epoch"])["strengths"], {}

@@ -75,7 +75,8 @@ def add_plugins(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE.py",
-        help="run a Python file that registers methods, spaces, ops or recipes; may be given several times",
+        help="run a Python file that registers methods, spaces, ops or recipes, as yourself: "
+        "name only files that you trust; may be given several times",
     )
 
 

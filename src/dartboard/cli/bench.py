@@ -123,7 +123,7 @@ def configure(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Run the searches that are missing, and print the table."""
-    from dartboard.scoreboard.bench import CONFIG, check_space, oracle_name, plan_jobs
+    from dartboard.scoreboard.bench import CONFIG, RECORDS, check_space, oracle_name, plan_jobs
     from dartboard.scoreboard.bench_result import check_queries
     from dartboard.scoreboard.records import read_records, record_files
     from dartboard.scoreboard.scoreboard import check_records
@@ -136,7 +136,7 @@ def run(args: Namespace) -> int:
     args.executor_words, args.overrides = split_executor_words(args.overrides)
     config = _load_config(args)
     out = _out(args, config)
-    records: Path = args.results or out / "records"
+    records: Path = args.results or out / RECORDS
     if args.show and not (out / CONFIG).exists() and not record_files(records):
         raise UsageError(
             f"no bench in {out}; name its directory with --out, or leave out --show to begin one"
@@ -154,13 +154,16 @@ def run(args: Namespace) -> int:
 
 def _load_config(args: Namespace) -> "BenchConfig":
     """The settings; by default those of the bench that the directory has."""
-    from dartboard.scoreboard.bench import CONFIG
+    from dartboard.scoreboard.bench import CONFIG, read_config
 
     plugins = load_plugins(args.plugin)
     if args.config is not None:
         return _load_file(args, plugins, args.config)
     out = Path(args.out) if args.out is not None else _out(args, _load_file(args, plugins, None))
-    return _load_file(args, plugins, str(out / CONFIG) if (out / CONFIG).exists() else None)
+    if not os.path.lexists(out / CONFIG):
+        return _load_file(args, plugins, None)
+    read_config(out)  # raises if it is not the bench's own file
+    return _load_file(args, plugins, str(out / CONFIG))
 
 
 def _load_file(args: Namespace, plugins: list[str], file: str | None) -> "BenchConfig":

@@ -1,13 +1,15 @@
 """Measure a trained network on images.
 
 MODEL is the directory of a training, a model's file (.safetensors), or an exported network (.onnx, .pt, .pt2,
-.py). A .py file is run: name only files that you trust. Images are brought to the network's size and
-normalized as the network was trained.
+.py). A .py file is run, and a .pt file is a TorchScript program: name only files that you trust. Images are
+brought to the network's size and normalized as the network was trained.
 """
 
 import json
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from dartboard.train.evaluation import NetworkResults
 
 PARTS = ("test", "valid", "train")
+PROGRAMS = {".py": "a Python program", ".pt": "a TorchScript program"}
+"""Suffixes of files that can do more than compute logits, and what they are."""
 MAX_CLASSES = 20
 """The confusion matrix of more classes is not shown."""
 WORST = 5
@@ -53,6 +57,11 @@ def run(args: Namespace) -> int:
 
     load_plugins(args.plugin)
     device = prepare_device(args.device, None)
+    path = Path(args.model)
+    if path.suffix in PROGRAMS and path.is_file():
+        print(
+            f"dartboard: running {path}, {PROGRAMS[path.suffix]}: use only those you trust", file=sys.stderr
+        )
     network = find_network(args.model, args.which, device)
     images = choose_images(load_images(args.data, network.metadata), args.part)
     with progress() as report_progress:

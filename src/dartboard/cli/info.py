@@ -176,7 +176,7 @@ def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
     """
     import numpy as np
 
-    from dartboard.runs import SPACE, RunReader, is_run
+    from dartboard.runs import RunReader, is_run
 
     run = RunReader.read(path) if is_run(Path(path)) else None
     if run is None or run.config.get("kind", "search") != "search":
@@ -184,7 +184,7 @@ def mixture_of(path: str) -> tuple[SearchSpace, dict[str, list[list[float]]]]:
     epochs = run.metrics()
     if not epochs:
         raise RunError(f"the run {path} has no strengths yet; its first epoch is not over")
-    space, number = load_space(Path(path) / SPACE), epochs[-1]["epoch"]
+    space, number = RunReader.read(path).space(), epochs[-1]["epoch"]
     weights = {}
     try:
         strengths = run.epoch(number)["strengths"]

@@ -10,18 +10,32 @@ from collections.abc import Sequence
 from io import TextIOWrapper
 
 from dartboard.errors import DartboardError, one_line
-from dartboard.utils.text import printable
+from dartboard.utils.text import VisibleStream, printable
 
 MISTAKE = 2
+MAX_MESSAGE = 2000
+"""Most characters of an error that are shown: it may quote a value of any length."""
 OUT_OF_MEMORY = "out of memory; use a smaller net.channels or batch, or fewer cells"
 INTERRUPTED = 130  # 128 + SIGINT
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code: 0, 2 for a mistake, 130 and 141 when cut short."""
+    """Run a command line and return its exit code.
+
+    That is 0, 1 for damage that `runs check` finds, 2 for a mistake, 130 and 141 when cut short.
+    """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for names that the encoding does not have
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (stream and VisibleStream(stream) for stream in before)
+    try:
+        return _run(argv)
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def _run(argv: Sequence[str] | None) -> int:
     try:
         from dartboard.cli import commands
 
@@ -37,7 +51,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         if is_silent():
             time.sleep(GRACE)  # until rank 0 has printed an error that all ranks have, and ends this process
-        print(f"dartboard: error: {printable(one_line(error))}", file=sys.stderr)
+        text = printable(one_line(error))
+        shown = text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}..."
+        print(f"dartboard: error: {shown}", file=sys.stderr)
         return MISTAKE
     except (RuntimeError, MemoryError) as error:
         if isinstance(error.__cause__, KeyboardInterrupt):  # Python 3.11 wraps it where a class is made

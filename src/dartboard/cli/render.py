@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from dartboard.space import Cell
 from dartboard.space.graph import has_node_ops
 from dartboard.space.spec import NONE
 from dartboard.utils.progress import Progress, no_progress
+from dartboard.utils.text import visible
 from dartboard.viz.terminal import Glyphs, draw_cell, glyphs_for, side_by_side
 
 if TYPE_CHECKING:
@@ -57,14 +59,34 @@ class Terminal(Console):
         super().__init__(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=stderr)
 
     @property
+    def file(self) -> IO[str]:
+        """The stream itself, past those that make control characters visible: colors consist of these."""
+        stream = super().file
+        while (inner := getattr(stream, "rich_proxied_file", stream)) is not stream:
+            stream = inner
+        return stream
+
+    @file.setter
+    def file(self, stream: IO[str]) -> None:
+        self._file = stream
+
+    @property
     def glyphs(self) -> Glyphs:
         """The finest glyphs for drawings that the encoding of the output allows."""
         return glyphs_for(self.encoding)
 
     def write(self, lines: Iterable[Text | str]) -> None:
-        """Print lines as they are, however long."""
+        """Print lines as they are, however long; one with a line break in it stays one line."""
         for line in lines:
-            self.print(line)
+            one_line = line
+            if "\n" in (line if isinstance(line, str) else line.plain):
+                one_line = str(line).replace("\n", "\\n")
+            self.print(one_line if isinstance(one_line, Text) else visible(one_line))
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The segments of something to print, with control characters in texts made visible."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
         """Raise instead of exiting, so that `main` returns the exit code."""

@@ -15,7 +15,7 @@ from dartboard.cli import processes
 from dartboard.cli.arguments import load_plugins
 from dartboard.cli.render import Terminal, draw_cells, labeled, progress, run_lines
 from dartboard.cli.run_loop import add_flags, check_flags, claim_directory, resumed, run_loop, search_name
-from dartboard.space import SPACES, load_space
+from dartboard.space import SPACES
 from dartboard.utils.text import command, plural, span
 
 if TYPE_CHECKING:
@@ -92,12 +92,11 @@ def _start(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", grou
 
 def _resume(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", group: "Group") -> "Searcher":
     """The search of the run `args.resume`."""
-    from dartboard.runs import SPACE
     from dartboard.search import Searcher
     from dartboard.search.config import build, recorded_config
 
     with resumed(args, device, group) as (run, report_progress):
-        parts = build(recorded_config(run.config), load_space(str(run.path / SPACE)), report_progress)
+        parts = build(recorded_config(run.config), run.space(), report_progress)
         searcher = Searcher(*parts, device=device, hooks=hooks, group=group)
     searcher.run = run if group.rank == 0 else None
     return searcher

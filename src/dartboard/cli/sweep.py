@@ -120,11 +120,13 @@ def _check_folder(folder: Path) -> None:
     """Raise RunError if a directory holds something that is not a sweep."""
     from dartboard.runs.lock import LOCK
     from dartboard.sweep.sweep import is_sweep
+    from dartboard.utils.checksums import CHECKSUMS
 
     if folder.is_file():
         raise RunError(f"{folder} is a file; name another directory with --out")
     inner = folder.iterdir() if folder.is_dir() else ()
-    names = sorted(path.name for path in inner if path.name != LOCK and not is_leftover(path))
+    ours = (LOCK, CHECKSUMS)
+    names = sorted(path.name for path in inner if path.name not in ours and not is_leftover(path))
     if names and not is_sweep(folder):
         raise RunError(f"{folder} holds {names[0]} and no sweep; name another directory with --out")
 

@@ -121,12 +121,10 @@ def _start(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", grou
 
 def _resume(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", group: "Group") -> "Trainer":
     """The training of the run `args.resume`."""
-    from dartboard.runs import SPACE
-    from dartboard.space import load_space
     from dartboard.train.config import TRAIN, build
 
     with resumed(args, device, group) as (run, report_progress):
-        parts = build(TRAIN.validate(run.config), load_space(str(run.path / SPACE)), report_progress)
+        parts = build(TRAIN.validate(run.config), run.space(), report_progress)
         trainer = _make_trainer(parts, device, hooks, group)
     trainer.run = run if group.rank == 0 else None
     return trainer

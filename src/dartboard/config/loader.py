@@ -15,7 +15,8 @@ from pydantic import BaseModel, ValidationError
 from dartboard.config.schema import NAMED
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.registry import Registry
-from dartboard.utils import yaml_text
+from dartboard.utils import checksums, yaml_text
+from dartboard.utils.safe_files import TEXT_LIMIT
 
 CHOICES = ("space", "method")
 """Groups whose other values belong to the name: another name replaces them all."""
@@ -145,10 +146,20 @@ def long_form(layer: Layer) -> dict[str, Any]:
     return {**layer, **short}
 
 
-def read_file(path: Path) -> dict[str, Any]:
-    """The settings in a YAML file."""
+def read_file(path: Path, *, root: Path | None = None) -> dict[str, Any]:
+    """The settings in a YAML file; `root` is the directory that it belongs to, None if the user has named it.
+
+    Raises:
+        OptionError: If it cannot be read.
+        RunError: If it is no file, or was changed after it was written.
+    """
     try:
-        values = yaml_text.load(path.read_bytes())
+        if root is None and path.parts[:2] == ("/", "dev"):  # what a shell writes for <(command)
+            with path.open("rb") as stream:
+                text = stream.read(TEXT_LIMIT)
+        else:
+            text = checksums.read_file(path, root=root)
+        values = yaml_text.load(text)
     except OSError as error:
         raise OptionError(f"cannot read the configuration {str(path)!r}: {error.strerror}") from None
     except yaml_text.YamlError as error:

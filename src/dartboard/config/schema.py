@@ -13,6 +13,8 @@ from pydantic_core import PydanticCustomError, PydanticUndefined
 
 MAX_COUNT = 100_000
 """The largest size an option takes: beyond it the numbers of a network overflow."""
+MAX_FLOAT, MAX_RATE = 1e38, 1e30
+"""The largest number of any option, which float32 can hold, and the largest rate, which is multiplied."""
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 """A size or a number of times."""
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -33,6 +35,13 @@ class Options(BaseModel):
     def _check_number(cls, value: object, info: ValidationInfo) -> object:
         if isinstance(value, bool | list | tuple):  # pydantic tells all others apart
             check_number(cls.model_fields[str(info.field_name)].annotation, value)
+        return value
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _check_size(cls, value: object) -> object:
+        if isinstance(value, float) and abs(value) > MAX_FLOAT:
+            raise PydanticCustomError("number", f"expected a number of at most {MAX_FLOAT:g} in size")
         return value
 
 

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from dartboard.config.schema import MAX_COUNT, Count, Options, Seed
+from dartboard.config.schema import MAX_COUNT, MAX_RATE, Count, Options, Seed
 from dartboard.data import CENTER_CROP, GIGABYTE, Augment, LoadOptions, Policy
 from dartboard.registry import Registry
 from dartboard.utils.progress import Progress
@@ -88,7 +88,7 @@ class DataOptions(Options):
 class WeightOptions(Options):
     """How the network's weights are trained: stochastic gradient descent."""
 
-    lr: float = Field(default=0.025, gt=0, description="learning rate at the start")
+    lr: float = Field(default=0.025, gt=0, le=MAX_RATE, description="learning rate at the start")
     lr_end: float = Field(default=0.001, ge=0, description="learning rate at the end")
     schedule: str = Field(default="cosine", description="how it goes from one to the other")
     momentum: float = Field(default=0.9, ge=0, lt=1, description="how much of the last step goes on")

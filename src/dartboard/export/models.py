@@ -1,5 +1,6 @@
 """Trained networks: exported after a check against torch, opened again, and found by their place."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -241,9 +242,10 @@ def find_model(text: str, which: str | None) -> LoadedModel:
     path = Path(text)
     if path.is_dir():
         path = path / WHICH[which or "best"]
-        if not path.is_file():
+        if not os.path.lexists(path):
             raise ModelError(_missing_model(path))
-    elif which is not None:
+        return LoadedModel(load_model(path, root=path.parent), path)
+    if which is not None:
         raise OptionError(f"--which chooses between the networks of a run; {text} is a file")
     return LoadedModel(load_model(path), path)
 

@@ -21,6 +21,7 @@ from dartboard.export.formats import (
     example_images,
     model_metadata,
 )
+from dartboard.utils.safe_files import WEIGHTS_LIMIT, read_file
 
 METADATA_FILE = "about.json"
 """Name of the metadata inside the archive."""
@@ -47,7 +48,7 @@ def load(path: Path, device: torch.device) -> LoadedNetwork:
     extra = {METADATA_FILE: ""}
     try:
         with _weights_only():
-            program = torch.export.load(io.BytesIO(path.read_bytes()), extra_files=extra)
+            program = torch.export.load(io.BytesIO(read_file(path, limit=WEIGHTS_LIMIT)), extra_files=extra)
     except Exception as error:  # noqa: BLE001  a damaged archive can raise anything
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ModelError(f"{path}: not a program of torch.export ({reason})") from None

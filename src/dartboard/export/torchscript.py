@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from dartboard.errors import ModelError
+from dartboard.errors import ModelError, UnsafeFileError
 from dartboard.export.formats import (
     FORMATS,
     ExportRequest,
@@ -18,6 +18,7 @@ from dartboard.export.formats import (
     example_images,
     model_metadata,
 )
+from dartboard.utils.safe_files import WEIGHTS_LIMIT, read_file
 
 METADATA_FILE = "about.json"
 """Name of the metadata inside the archive."""
@@ -43,9 +44,12 @@ def load(path: Path, device: torch.device) -> LoadedNetwork:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = torch.jit.load(io.BytesIO(path.read_bytes()), map_location=device, _extra_files=extra)
-    except RuntimeError as error:
-        raise ModelError(f"{path}: not a TorchScript program ({str(error).splitlines()[0]})") from None
+            program = torch.jit.load(
+                io.BytesIO(read_file(path, limit=WEIGHTS_LIMIT)), map_location=device, _extra_files=extra
+            )
+    except (RuntimeError, UnsafeFileError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise ModelError(f"{path}: not a TorchScript program ({reason})") from None
     program.eval()
 
     def forward(images: Tensor) -> Tensor:

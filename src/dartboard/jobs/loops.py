@@ -28,7 +28,7 @@ from dartboard.space import SearchSpace, adopt, decode, load_space, space_from_j
 from dartboard.train import Trainer
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN, train_options
-from dartboard.utils import atomic
+from dartboard.utils import atomic, safe_files
 from dartboard.utils.processes import using_threads
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class LoopBuilder(ImageCache):
         recorded = job.path / SPACE
         space = None
         if is_run(job.path) and recorded.is_file():
-            space = load_space(recorded)
+            space = load_space(recorded, root=job.path)
         elif job.space:
             space = space_from_json(job.space)
         return self.build(loop_kind(job), job.config, hooks, space=space, test=job.test)
@@ -217,7 +217,8 @@ def check_images(job: Job, data: Dataset) -> None:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic.write_first(path, data.fingerprint + "\n")
-    if path.read_text(encoding="utf-8").strip() != data.fingerprint:
+    recorded = safe_files.read_file(path, root=Path(job.folder))
+    if recorded.strip() != data.fingerprint.encode():
         raise DataError(
             f"the images of {job.config['data']['name']} are not those that earlier runs of this sweep saw; "
             "name another directory with --out, or bring those back"

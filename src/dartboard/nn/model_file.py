@@ -7,6 +7,7 @@ of the network, the names of its classes and the normalization of images are in 
 
 import json
 import math
+import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from dartboard.errors import DartboardError, ModelError, one_line
+from dartboard.errors import DartboardError, ModelError, RunError, one_line
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.space.files import space_from_json, space_to_json
+from dartboard.utils.checksums import read_file
+from dartboard.utils.safe_files import TEXT_LIMIT, WEIGHTS_LIMIT, open_file
 
 KEY = "dartboard"
 VERSION = 1
@@ -79,20 +82,46 @@ def pack_model(model: Model) -> bytes:
     return save(tensors, {KEY: json.dumps(header)})
 
 
-def load_model(path: str | Path) -> Model:
+def load_model(path: str | Path, *, root: Path | None = None) -> Model:
     """The model in a file, in evaluation mode, on the CPU.
+
+    Args:
+        path: The file.
+        root: The run that it belongs to; None for a file that the user has named.
 
     Raises:
         ModelError: If there is no such file, or it is damaged.
     """
     try:
-        return unpack_model(Path(path).read_bytes())
+        check_length(path, root)
+        return unpack_model(read_file(path, root=root, limit=WEIGHTS_LIMIT))
     except FileNotFoundError:
         raise ModelError(f"there is no file {str(path)!r} to read a model from") from None
     except OSError as error:
         raise ModelError(f"{path}: cannot be read ({error.strerror or error})") from None
     except ModelError as error:
         raise ModelError(f"{path}: {error}") from None
+    except RunError as error:
+        raise ModelError(str(error)) from None
+
+
+def check_length(path: str | Path, root: Path | None = None) -> None:
+    """Refuses a file whose length is not what its header says, before its weights are read.
+
+    Raises:
+        ModelError: If it was cut off, or is something else; raises as `open_file` too.
+    """
+    with open_file(path, root=root, limit=WEIGHTS_LIMIT) as file:
+        size, length = os.fstat(file.fileno()).st_size, int.from_bytes(file.read(8), "little")
+        try:
+            if not 0 < length <= min(size - 8, TEXT_LIMIT):
+                raise ValueError(f"its header would have {length:,} bytes")
+            entries = json.loads(file.read(length))
+            ends = [entry["data_offsets"][1] for name, entry in entries.items() if name != "__metadata__"]
+            if 8 + length + max(ends, default=0) != size:
+                raise ValueError(f"it has {size:,} bytes instead of {8 + length + max(ends, default=0):,}")
+        except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as error:
+            raise ModelError(f"not a model that can be used ({one_line(error)})") from None
 
 
 def unpack_model(data: bytes) -> Model:

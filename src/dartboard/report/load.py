@@ -1,6 +1,7 @@
 """Reads run directories and benchmark tables for a report; nothing is computed again."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,13 +22,14 @@ from dartboard.report.report_runs import (
     SweepEntry,
     TrainRun,
 )
-from dartboard.runs import SPACE, RunReader, find_runs, is_run
+from dartboard.runs import RunReader, find_runs, is_run
 from dartboard.runs.directory import SWEEP, SWEEP_RESULTS, read_run_names
 from dartboard.runs.text_files import as_object, parse, read_yaml
 from dartboard.scoreboard.bench import CONFIG as BENCH
 from dartboard.search import make_method
-from dartboard.space import decode, load_space
+from dartboard.space import decode
 from dartboard.tables import SHIPPED, TABLES, load_table
+from dartboard.utils.checksums import read_file
 
 RUN_COLLECTIONS = {BENCH: "bench", SWEEP: "sweep"}
 """Kinds of directories with many runs, by the file that marks them."""
@@ -117,7 +119,7 @@ def _load_info(run: RunReader, entry: SweepEntry | None = None) -> RunInfo:
 
 def _load_search(run: RunReader, entry: SweepEntry | None) -> SearchRun:
     try:
-        space, epochs = load_space(run.path / SPACE), []
+        space, epochs = run.space(), []
         for row in run.metrics():
             details = run.epoch(row["epoch"])
             ops, edges = (
@@ -149,13 +151,13 @@ def _uses_attention(run: RunReader) -> bool:
     options = dict(run.config.get("method") or {})
     with suppress(DartboardError):
         method = make_method(str(options.pop("name", "")), options)
-        return method.relax(load_space(run.path / SPACE), torch.Generator()).has_attention
+        return method.relax(run.space(), torch.Generator()).has_attention
     return False
 
 
 def _load_training(run: RunReader, entry: SweepEntry | None = None) -> TrainRun:
     try:
-        genotype, space = decode(run.config["cell"]), load_space(run.path / SPACE)
+        genotype, space = decode(run.config["cell"]), run.space()
         return TrainRun(_load_info(run, entry), genotype, space, run.metrics(), run.result())
     except DAMAGED as error:
         raise RunError(f"{run.path} has files that cannot be read: {error!r}") from None
@@ -171,7 +173,8 @@ def _sweep_runs(folder: Path) -> dict[Path, SweepEntry | None]:
     """
     path, selecting = folder / SWEEP_RESULTS, _selecting_stages(folder)
     entries = {}
-    for number, line in enumerate(path.read_bytes().splitlines() if path.is_file() else [], 1):
+    lines = read_file(path, root=folder).splitlines() if os.path.lexists(path) else []
+    for number, line in enumerate(lines, 1):
         place = f"{path}, line {number}"
         row = as_object(parse(line, place), place)
         if wrong := [name for name in RESULT_FIELDS if not isinstance(row.get(name), str)]:

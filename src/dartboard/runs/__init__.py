@@ -11,12 +11,12 @@ if TYPE_CHECKING:
         Tree,
         digest,
         latest_state,
-        list_checkpoints,
         load_checkpoint,
         pack,
         save_checkpoint,
         unpack,
     )
+    from dartboard.runs.checkpoint_files import list_checkpoints
     from dartboard.runs.directory import SPACE, RunReader, is_run, load_run
     from dartboard.runs.listing import RunSummary, find_runs, summarize_run
     from dartboard.runs.lock import Lock, is_locked
@@ -57,8 +57,9 @@ _MODULES = {
     "dartboard.runs.text_files": ("differences", "flat"),
     "dartboard.runs.checkpoint": (
         *("Tree", "digest", "pack", "unpack"),
-        *("latest_state", "list_checkpoints", "load_checkpoint", "save_checkpoint"),
+        *("latest_state", "load_checkpoint", "save_checkpoint"),
     ),
+    "dartboard.runs.checkpoint_files": ("list_checkpoints",),
     "dartboard.runs.listing": ("RunSummary", "find_runs", "summarize_run"),
     "dartboard.runs.lock": ("Lock", "is_locked"),
     "dartboard.runs.store": ("Run", "describe_environment"),

@@ -15,7 +15,6 @@ import hashlib
 import json
 import logging
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,12 +24,18 @@ import torch
 from torch import Tensor
 
 from dartboard.errors import CheckpointError, RunError
+from dartboard.runs.checkpoint_files import (
+    FORMAT,
+    JSON,
+    STATE,
+    TENSORS,
+    list_checkpoints,
+    read_verified,
+    seal_state,
+    step_of,
+)
 from dartboard.utils import atomic
-
-FORMAT = 1
-TENSORS = "tensors.safetensors"
-STATE = "state.json"
-
+from dartboard.utils.safe_files import check_folder
 
 Tree: TypeAlias = Any
 """Dicts (with str or int keys), lists and tuples of str, int, float, bool, None and tensors.
@@ -38,9 +43,6 @@ Tree: TypeAlias = Any
 Not spelled out for the type checker: code that reads a tree knows what it contains, and would need a cast at
 every key. `pack` refuses everything else.
 """
-
-JSON: TypeAlias = Any
-"""Values that `json.dumps` accepts, with str keys and finite floats only."""
 
 STORABLE = frozenset(
     {
@@ -52,7 +54,6 @@ STORABLE = frozenset(
 )
 """Types of tensors that the safetensors format supports."""
 
-_NAME = re.compile(rf"step-(\d{{10,}})({re.escape(atomic.OLD)})?")
 _log = logging.getLogger(__name__)
 
 
@@ -70,6 +71,7 @@ def save_checkpoint(folder: Path, step: int, state: Tree, *, keep: int = 2) -> P
     """
     if step < 0 or keep < 1:
         raise RunError(f"a checkpoint is of step 0 or later and at least 1 is kept; got {step=}, {keep=}")
+    check_folder(folder, folder.parent)
     folder.mkdir(parents=True, exist_ok=True)
     atomic.remove_leftovers(folder)
     listed = list_checkpoints(folder)
@@ -82,19 +84,12 @@ def save_checkpoint(folder: Path, step: int, state: Tree, *, keep: int = 2) -> P
         data = safetensors.torch.save(tensors)
         (temporary / TENSORS).write_bytes(data)
         checksum = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-        (temporary / STATE).write_text(_seal({"format": FORMAT, "tensors": checksum, "state": plain}))
+        (temporary / STATE).write_text(seal_state({"format": FORMAT, "tensors": checksum, "state": plain}))
     paths = list_checkpoints(folder)
-    later = [path for path in paths if _step(path) > step]
+    later = [path for path in paths if step_of(path) > step]
     for outdated in [*paths[: len(paths) - len(later)][:-keep], *later]:
         atomic.discard(outdated)
     return path
-
-
-def list_checkpoints(folder: Path) -> list[Path]:
-    """The checkpoints in a folder, oldest first; none if there is no such folder."""
-    paths = {path.name: path for path in folder.glob("step-*") if _NAME.fullmatch(path.name)}
-    replaced = {name + atomic.OLD for name in paths}
-    return sorted((path for name, path in paths.items() if name not in replaced), key=_step)
 
 
 def load_checkpoint(path: Path) -> Tree:
@@ -103,16 +98,7 @@ def load_checkpoint(path: Path) -> Tree:
     Raises:
         CheckpointError: If it is not as it was written; names the file and says what is wrong.
     """
-    file = path / TENSORS
-    try:
-        contents, data = _unseal(path / STATE), file.read_bytes()
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{error.filename} is missing") from None
-    checksum = contents["tensors"]
-    if len(data) < checksum["bytes"]:
-        raise CheckpointError(f"{file} is truncated: it has {len(data)} of {checksum['bytes']} bytes")
-    if hashlib.sha256(data).hexdigest() != checksum["sha256"]:
-        raise CheckpointError(f"{file} was changed after it was written: its checksum differs")
+    contents, data = read_verified(path)
     try:
         return unpack(safetensors.torch.load(data), contents["state"])
     except CheckpointError as error:
@@ -131,7 +117,7 @@ def latest_state(folder: Path, *, fall_back: bool = False) -> tuple[int, Tree] |
     if not paths:
         return None
     try:
-        return _step(paths[-1]), load_checkpoint(paths[-1])
+        return step_of(paths[-1]), load_checkpoint(paths[-1])
     except CheckpointError as error:
         damage = error
     for path in reversed(paths[:-1]):
@@ -144,34 +130,8 @@ def latest_state(folder: Path, *, fall_back: bool = False) -> tuple[int, Tree] |
             hint = f"the one before, {path.name}, is good: use it with --fall-back"
             raise CheckpointError(f"{damage}; {hint}")
         _log.warning("%s; going back to %s", damage, path.name)
-        return _step(path), state
+        return step_of(path), state
     raise CheckpointError(f"{damage}; no checkpoint before it is good: start a new run")
-
-
-def _step(path: Path) -> int:
-    return int(path.name.removesuffix(atomic.OLD).removeprefix("step-"))
-
-
-def _seal(contents: dict[str, JSON]) -> str:
-    """JSON whose last entry is the checksum of the others; equal contents give the same text."""
-    sha256 = hashlib.sha256(json.dumps(contents).encode()).hexdigest()
-    return json.dumps({**contents, "sha256": sha256}, indent=1) + "\n"
-
-
-def _unseal(path: Path) -> dict[str, JSON]:
-    """The contents of a sealed file, if every byte is as it was written."""
-    try:
-        text = path.read_bytes().decode()
-        contents = json.loads(text)
-    except ValueError as error:  # not UTF-8, or not JSON
-        raise CheckpointError(f"{path} is not JSON: cut off or overwritten ({error})") from None
-    sealed = dict(contents) if isinstance(contents, dict) else {}
-    sealed.pop("sha256", None)
-    if _seal(sealed) != text:
-        raise CheckpointError(f"{path} was changed after it was written: its checksum differs")
-    if (version := sealed.get("format")) != FORMAT:
-        raise CheckpointError(f"{path} has format {version}; this version of dartboard reads format {FORMAT}")
-    return sealed
 
 
 def pack(tree: Tree) -> tuple[dict[str, Tensor], JSON]:

@@ -4,6 +4,7 @@ Nothing here needs torch.
 """
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -12,9 +13,10 @@ from dartboard.errors import GenotypeError, RunError
 from dartboard.runs import text_files
 from dartboard.runs.lock import LOCK, is_locked
 from dartboard.utils import atomic
+from dartboard.utils.checksums import CHECKSUMS, read_file, write_changed
 
 if TYPE_CHECKING:
-    from dartboard.space import Genotype
+    from dartboard.space import Genotype, SearchSpace
 
 CONFIG, ENVIRONMENT, SPACE = "config.yaml", "environment.json", "space.json"
 METRICS, EPOCHS, CHECKPOINTS = "metrics.jsonl", "epochs", "checkpoints"
@@ -34,7 +36,7 @@ def is_run(path: Path) -> bool:
 
 def state_of(path: Path) -> State:
     """`finished` with a result; without one `running` if the lock is held, else `stopped`."""
-    if (path / RESULT).exists():
+    if os.path.lexists(path / RESULT):
         return "finished"
     return "running" if is_locked(path) else "stopped"
 
@@ -62,7 +64,12 @@ def check_free(path: Path) -> None:
         raise RunError(f"{path} is a file; choose another directory")
     if path.is_dir():
         names = sorted(inner.name for inner in path.iterdir() if not atomic.is_leftover(inner))
-        interrupted = LOCK in names and {*names} <= {LOCK, SPACE, ENVIRONMENT}  # while a run was created
+        interrupted = LOCK in names and {*names} <= {
+            LOCK,
+            SPACE,
+            ENVIRONMENT,
+            CHECKSUMS,
+        }  # while a run was created
         if names and not interrupted:
             raise RunError(f"{path} is not empty: it holds {names[0]}; choose another directory")
 
@@ -99,7 +106,10 @@ class RunReader:
             RunError: If a line is not such an object; says which.
         """
         path = self.path / METRICS
-        lines = path.read_bytes().splitlines() if path.exists() else []
+        try:
+            lines = read_file(path, root=self.path).splitlines()
+        except FileNotFoundError:
+            return []
         return [text_files.row(text, f"{path}, line {number}") for number, text in enumerate(lines, 1)]
 
     def epoch(self, number: int) -> dict[str, Any]:
@@ -109,7 +119,7 @@ class RunReader:
             RunError: If there are none.
         """
         try:
-            return text_files.read_object(self._epoch_path(number))
+            return text_files.read_object(self._epoch_path(number), self.path)
         except FileNotFoundError:
             known = [row["epoch"] for row in self.metrics()]
             hint = f"the last is {known[-1]}" if known else "there are none yet"
@@ -118,7 +128,17 @@ class RunReader:
     def result(self) -> dict[str, Any] | None:
         """The result, or None as long as the run is not finished."""
         path = self.path / RESULT
-        return text_files.read_object(path) if path.exists() else None
+        return text_files.read_object(path) if os.path.lexists(path) else None
+
+    def space(self) -> "SearchSpace":
+        """The space that the run searches or trains a cell of.
+
+        Raises:
+            SpaceError: If it has none that can be read.
+        """
+        from dartboard.space import load_space
+
+        return load_space(self.path / SPACE, root=self.path)
 
     @property
     def state(self) -> State:
@@ -190,7 +210,7 @@ def load_run(path: str | Path) -> RunReader:
 
 def write_run_names(folder: Path, names: Sequence[str]) -> None:
     """Writes the names of the runs of a sweep, if they have changed."""
-    atomic.write_changed(folder / SWEEP_PLAN, json.dumps({"runs": list(names)}, indent=0) + "\n")
+    write_changed(folder / SWEEP_PLAN, json.dumps({"runs": list(names)}, indent=0) + "\n")
 
 
 def read_run_names(folder: Path) -> list[str] | None:
@@ -200,9 +220,14 @@ def read_run_names(folder: Path) -> list[str] | None:
         RunError: If the file is damaged.
     """
     path = folder / SWEEP_PLAN
-    if not path.is_file():
+    if not os.path.lexists(path):
         return None
     names = text_files.read_object(path).get("runs")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, list) or not all(isinstance(name, str) and _is_inside(name) for name in names):
         raise RunError(f"{path} should say the names of runs; it was changed after it was written")
     return names
+
+
+def _is_inside(name: str) -> bool:
+    """Whether a name stays inside the folder that it is joined to."""
+    return bool(name) and not Path(name).is_absolute() and ".." not in Path(name).parts

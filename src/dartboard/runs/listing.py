@@ -11,6 +11,7 @@ from dartboard.runs import text_files
 from dartboard.runs.directory import CHECKPOINTS, CONFIG, EPOCHS, LOG, METRICS, RESULT, State, state_of
 
 DAMAGED: Literal["damaged"] = "damaged"
+STOPPED: State = "stopped"
 STATES = ("running", "finished", "stopped", DAMAGED)
 PARTS = ("valid", "test")
 """Splits that accuracies are measured on, in order of preference."""
@@ -82,7 +83,7 @@ def summarize_run(path: Path) -> RunSummary:
     mistakes: list[str] = []
     nothing: dict[str, Any] = {}
     config = _read_or(lambda: text_files.read_yaml(path / CONFIG, _KEYS), nothing, mistakes)
-    state, result = state_of(path), nothing
+    state, result = _read_or(lambda: state_of(path), STOPPED, mistakes), nothing
     if state == "finished":
         result = _read_or(lambda: text_files.read_object(path / RESULT), nothing, mistakes)
     rows = _read_or(lambda: _newest_rows(path / METRICS), [nothing][:0], mistakes)

@@ -13,6 +13,7 @@ from typing import Self
 
 from dartboard.errors import RunInUseError
 from dartboard.utils.file_lock import try_lock, unlock
+from dartboard.utils.safe_files import open_handle
 
 LOCK = "lock"
 _TRIES, _PAUSE = 5, 0.04  # `is_locked` holds the lock for a moment
@@ -35,7 +36,7 @@ class Lock:
         Raises:
             RunInUseError: If a process holds it, this one included.
         """
-        handle = os.open(self.run / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = open_handle(self.run / LOCK, os.O_RDWR | os.O_CREAT, root=self.run)
         for _ in range(_TRIES):
             if try_lock(handle):
                 break
@@ -77,7 +78,7 @@ class Lock:
 def is_locked(run: Path) -> bool:
     """Whether a process holds the lock of a run."""
     try:
-        handle = os.open(run / LOCK, os.O_RDONLY)
+        handle = open_handle(run / LOCK, os.O_RDONLY, root=run)
     except FileNotFoundError:
         return False
     try:

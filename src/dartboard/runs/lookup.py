@@ -18,6 +18,7 @@ from dartboard.space import (
     get_space,
     load_space,
 )
+from dartboard.utils.checksums import read_file
 
 
 def find_genotype(text: str) -> Genotype:
@@ -31,7 +32,7 @@ def find_genotype(text: str) -> Genotype:
         is_file = Path(text).is_file()
     if is_file:
         try:
-            return decode(Path(text).read_text(encoding="utf-8"))
+            return decode(read_file(text).decode("utf-8"))
         except UnicodeDecodeError:
             raise GenotypeError(f"{Path(text)}: not a text in UTF-8") from None
         except GenotypeError as error:
@@ -54,7 +55,7 @@ def space_of_run(text: str) -> SearchSpace | None:
     if not _is_run(text):
         return None
     path = Path(text) / SPACE
-    return load_space(path) if path.is_file() else None
+    return load_space(path, root=Path(text)) if path.exists() else None
 
 
 def space_name(cell: str, given: str | None, space: SearchSpace) -> str:

@@ -8,6 +8,7 @@
     checkpoints/      the newest checkpoints
     result.json       the result, once the run is finished
     log.txt           the log, with times in UTC
+    checksums.txt     the checksum of every file above, but for checkpoints, which have their own
     lock              held by the process that writes
 
 All files but the log are written atomically, so a kill at any moment leaves none of them half written.
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +55,8 @@ from dartboard.runs.lock import Lock, lock_unless_failed
 from dartboard.runs.text_files import differences, plain, read_yaml, to_json, to_yaml
 from dartboard.space import SearchSpace, space_to_json
 from dartboard.utils import atomic
+from dartboard.utils.checksums import CHECKSUMS, record_growing, remove_file, settle, write_file
+from dartboard.utils.safe_files import check_folder, open_handle
 
 _SECONDS = 5  # that git may take
 
@@ -96,10 +100,11 @@ class Run(RunReader):
         with lock_unless_failed(path) as lock:
             check_free(path)  # again: it may have become a run before it was locked
             atomic.remove_leftovers(path)
+            (path / CHECKSUMS).unlink(missing_ok=True)  # of a run that was interrupted while it was created
             if space is not None:
-                atomic.write_text(path / SPACE, space_to_json(space) + "\n")
-            atomic.write_text(path / ENVIRONMENT, to_json([describe_environment(device)], indent=1))
-            atomic.write_text(path / CONFIG, text)  # last: from here on it is a run
+                write_file(path / SPACE, space_to_json(space) + "\n")
+            write_file(path / ENVIRONMENT, to_json([describe_environment(device)], indent=1))
+            write_file(path / CONFIG, text)  # last: from here on it is a run
             return cls(path, read_yaml(path / CONFIG), lock)
 
     @classmethod
@@ -112,13 +117,14 @@ class Run(RunReader):
         path = Path(path)
         check_run(path)
         with lock_unless_failed(path) as lock:
-            for folder in (path, path / EPOCHS):
-                if folder.is_dir():
-                    atomic.remove_leftovers(folder)
+            for folder in (path, path / EPOCHS, path / CHECKPOINTS):
+                check_folder(folder, path)
+                atomic.remove_leftovers(folder)
+            settle(path)
             run = cls(path, read_yaml(path / CONFIG), lock)
             run.metrics()  # fail on a damaged file before anything is written
             starts = [*run.environment(), describe_environment(device)]
-            atomic.write_text(path / ENVIRONMENT, to_json(starts, indent=1))
+            write_file(path / ENVIRONMENT, to_json(starts, indent=1))
             return run
 
     def record(self, epoch: int, metrics: Mapping[str, Any], details: Mapping[str, Any]) -> None:
@@ -140,9 +146,10 @@ class Run(RunReader):
         last = max((row["epoch"] for row in rows), default=-1)
         if epoch <= last:
             raise RunError(f"epoch {epoch} cannot follow epoch {last}, which is recorded; rewind first")
-        (self.path / RESULT).unlink(missing_ok=True)
+        remove_file(self.path / RESULT)
+        check_folder(self.path / EPOCHS, self.path)
         (self.path / EPOCHS).mkdir(exist_ok=True)
-        atomic.write_text(self._epoch_path(epoch), text)
+        self.write(f"{EPOCHS}/{self._epoch_path(epoch).name}", text)
         self._write_metrics([*rows, row])  # last: an epoch that is listed has its details
 
     def rewind(self, epoch: int) -> None:
@@ -154,11 +161,16 @@ class Run(RunReader):
         rows = self.metrics()
         earlier = [row for row in rows if row["epoch"] < epoch]
         if len(earlier) < len(rows):
-            (self.path / RESULT).unlink(missing_ok=True)
+            remove_file(self.path / RESULT)
             self._write_metrics(earlier)
         for path in (self.path / EPOCHS).glob("*.json"):
             if path.stem.isdecimal() and int(path.stem) >= epoch:  # others are not files of epochs
-                path.unlink()
+                remove_file(path, root=self.path)
+
+    def write(self, name: str, data: str | bytes) -> None:
+        """Writes one more file of the run, with its checksum."""
+        self._check_writable()
+        write_file(self.path / name, data, root=self.path)
 
     def save(self, step: int, state: Tree, *, keep: int = 2) -> None:
         """Writes a checkpoint; see `save_checkpoint`."""
@@ -172,11 +184,13 @@ class Run(RunReader):
     def finish(self, result: Mapping[str, Any]) -> None:
         """Writes the result; from then on the run is finished."""
         self._check_writable()
-        atomic.write_text(self.path / RESULT, to_json(plain(result, "result"), indent=1))
+        self.write(RESULT, to_json(plain(result, "result"), indent=1))
 
     def log_handler(self) -> logging.Handler:
         """A handler that appends to log.txt, with times in UTC; closed with the run."""
         self._check_writable()
+        with suppress(FileNotFoundError):
+            os.close(open_handle(self.path / LOG, os.O_RDONLY, root=self.path, limit=None))
         handler = logging.FileHandler(self.path / LOG, encoding="utf-8", delay=True)
         formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s")
         formatter.default_time_format, formatter.default_msec_format = "%Y-%m-%dT%H:%M:%S", ""
@@ -190,6 +204,7 @@ class Run(RunReader):
         for handler in self._handlers:
             handler.close()
         if self._lock is not None:
+            record_growing(self.path / LOG)
             self._lock.release()
         self._lock = None
 
@@ -204,7 +219,7 @@ class Run(RunReader):
             raise RunError(f"{self.path} is open for reading only; open it with Run.resume to write")
 
     def _write_metrics(self, rows: list[dict[str, Any]]) -> None:
-        atomic.write_text(self.path / METRICS, "".join(map(to_json, rows)))
+        self.write(METRICS, "".join(map(to_json, rows)))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ import yaml
 
 from dartboard.errors import RunError
 from dartboard.utils import yaml_text
+from dartboard.utils.checksums import read_file
 
 _CHANGED = "it was changed after it was written"
 _SHOWN = 60  # characters of a wrong value in an error
-_END = 16384  # bytes read from the end of a file
+_END = 16384  # bytes parsed at the end of a file
 
 
 class _Dumper(yaml.SafeDumper):
@@ -50,9 +50,9 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
     return json.dumps(value, allow_nan=False, indent=indent) + "\n"
 
 
-def read_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file; RunError if it is something else."""
-    return as_object(parse(path.read_bytes(), str(path)), str(path))
+def read_object(path: Path, root: Path | None = None) -> dict[str, Any]:
+    """The object in a JSON file of the folder `root`, by default its own; RunError if it is none."""
+    return as_object(parse(read_file(path, root=root or path.parent), str(path)), str(path))
 
 
 def as_object(value: Any, place: str) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def as_object(value: Any, place: str) -> dict[str, Any]:
 
 def read_objects(path: Path) -> list[dict[str, Any]]:
     """The non-empty list of objects in a JSON file; RunError if it is something else."""
-    value = parse(path.read_bytes(), str(path))
+    value = parse(read_file(path, root=path.parent), str(path))
     if not isinstance(value, list) or not value:
         raise RunError(f"{path} should hold a list of entries, not {_brief(value)}; {_CHANGED}")
     return [as_object(entry, f"{path}, entry {number}") for number, entry in enumerate(value, 1)]
@@ -79,7 +79,7 @@ def parse(text: str | bytes, place: str) -> Any:
     """The value of a JSON text; RunError, with the place, if it is not JSON."""
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"{place} is not JSON ({error}); {_CHANGED}") from None
 
 
@@ -101,7 +101,7 @@ def read_yaml(path: Path, keys: Sequence[str] = ()) -> dict[str, Any]:
             `to_yaml` writes them, are cut out of the text with what is indented below them, and the rest
             is not parsed. A text without any of them is parsed as a whole, and so it is if none are named.
     """
-    text = path.read_bytes()
+    text = read_file(path, root=path.parent)
     if keys:
         pattern = rf"^(?:{'|'.join(map(re.escape, keys))}):.*\n?(?:[ \t-].*\n?)*"
         text = b"".join(re.findall(pattern.encode(), text, re.MULTILINE)) or text
@@ -124,13 +124,12 @@ def row(text: bytes, place: str) -> dict[str, Any]:
 
 
 def rows_from_end(path: Path) -> Iterator[dict[str, Any]]:
-    """The last lines of metrics, newest first, as many as one read at the end of the file gives."""
-    if not path.exists():
+    """The last lines of metrics, newest first, as many as a few kilobytes at the end of the file hold."""
+    try:
+        data = read_file(path, root=path.parent)
+    except FileNotFoundError:
         return
-    with path.open("rb") as file:
-        start = max(file.seek(0, SEEK_END) - _END, 0)
-        file.seek(start)
-        lines = file.read().splitlines()[1 if start else 0 :]  # the first may be incomplete
+    lines = data[-_END:].splitlines()[1 if len(data) > _END else 0 :]  # the first may be incomplete
     for place, text in enumerate(reversed(lines), 1):
         yield row(text, f"{path}, {place} from the end")
 

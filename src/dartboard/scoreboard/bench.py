@@ -1,6 +1,7 @@
 """A bench: its searches, one for each method and seed, and the configuration that its directory keeps."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +20,11 @@ from dartboard.search import config as search_config
 from dartboard.search.config import SEARCH, SearchConfig, build_space
 from dartboard.space import restrict, sample
 from dartboard.tables import Table
-from dartboard.utils.atomic import write_text
+from dartboard.utils import atomic
+from dartboard.utils.checksums import read_file, settle, write_file
 
-CONFIG = "bench.yaml"
-"""The file of the configuration, in the directory of a bench."""
+CONFIG, RECORDS = "bench.yaml", "records"
+"""The file of the configuration and the folder of the records, in the directory of a bench."""
 GROWING = ("methods", "seeds")
 """Settings that can be extended when a bench is run again."""
 
@@ -164,7 +166,7 @@ def portable(settings: Mapping[str, Any]) -> dict[str, Any]:
 def read_config(folder: Path) -> BenchConfig | None:
     """The configuration of the bench in a directory; None if there is none, DartboardError if damaged."""
     path = folder / CONFIG
-    return BENCH.validate(read_bench(path)) if path.exists() else None
+    return BENCH.validate(read_bench(path, root=folder)) if os.path.lexists(path) else None
 
 
 def write_config(folder: Path, config: BenchConfig) -> BenchConfig:
@@ -174,15 +176,25 @@ def write_config(folder: Path, config: BenchConfig) -> BenchConfig:
         OptionError: If it is there with other settings; names them.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for shared in (folder, folder / RECORDS):
+        atomic.remove_leftovers(shared, older_than=atomic.SHARED)
     path = folder / CONFIG
     while True:  # other processes may extend it at the same time
-        before = path.read_bytes() if path.exists() else b""
+        before = _read_or_empty(path)
         extended = join_config(folder, config)
         text = yaml.safe_dump(resolved(extended), sort_keys=False)  # takes longer than a lock is waited for
         with Lock(folder):
-            if (path.read_bytes() if path.exists() else b"") == before:
-                write_text(path, text)
+            settle(folder)
+            if _read_or_empty(path) == before:
+                write_file(path, text)
                 return extended
+
+
+def _read_or_empty(path: Path) -> bytes:
+    try:
+        return read_file(path, root=path.parent)
+    except FileNotFoundError:
+        return b""
 
 
 def join_config(folder: Path, config: BenchConfig) -> BenchConfig:

@@ -180,9 +180,14 @@ def load_bench(
     return BENCH.validate({**values, "search": search, "methods": methods})
 
 
-def read_bench(path: Path) -> dict[str, Any]:
-    """The settings of a bench in a YAML file; raises OptionError, which names the file, for a mistake."""
-    layer = read_file(path)
+def read_bench(path: Path, *, root: Path | None = None) -> dict[str, Any]:
+    """The settings of a bench in a YAML file; raises OptionError, which names the file, for a mistake.
+
+    Args:
+        path: The file.
+        root: The bench that it belongs to; None for a file that the user has named.
+    """
+    layer = read_file(path, root=root)
     try:
         parts = _split(layer)
         BENCH.validate({**parts[""], "search": parts["search"], "methods": parts["methods"]})

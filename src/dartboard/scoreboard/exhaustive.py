@@ -21,7 +21,9 @@ from dartboard.train.build import TEST, VALID
 from dartboard.train.record import TrainRecord
 from dartboard.train.trainer import TrainHook
 from dartboard.utils.atomic import write_text
+from dartboard.utils.checksums import seal, unseal
 from dartboard.utils.processes import using_threads
+from dartboard.utils.safe_files import read_file
 
 PARTS = (VALID, TEST)
 Array = np.ndarray[Any, Any]
@@ -138,7 +140,7 @@ class BenchmarkTrainingKind:
         plan = BenchmarkPlan(**job.config["plan"])
         with using_threads(job.threads):
             training = plan.train(job.config["number"], job.config["seed"])
-        write_text(job.path.with_suffix(".json"), json.dumps(asdict(training)) + "\n")
+        write_text(job.path.with_suffix(".json"), seal(json.dumps(asdict(training))))
         return "finished"
 
 
@@ -184,7 +186,7 @@ def _claim(plan: BenchmarkPlan, folder: Path) -> None:
     path, text = folder / PLAN, json.dumps(asdict(plan), sort_keys=True) + "\n"
     if not path.exists():
         write_text(path, text)
-    elif path.read_text(encoding="utf-8") != text:
+    elif read_file(path, root=folder) != text.encode():
         raise TableError(f"{folder} has trainings of another plan, see {path}; name another folder")
 
 
@@ -203,7 +205,10 @@ def gather(plan: BenchmarkPlan, folder: Path) -> dict[str, Array]:
     missing = [key for key in trainings if not _file(folder, *key).exists()]
     if missing:
         raise TableError(f"{folder} lacks {len(missing):,} of {len(trainings):,} trainings; make them first")
-    results = [json.loads(_file(folder, *key).read_text(encoding="utf-8")) for key in trainings]
+    results = [
+        json.loads(unseal(read_file(_file(folder, *key), root=folder), _file(folder, *key)))
+        for key in trainings
+    ]
 
     def stack(values: Sequence[Any], kind: type) -> Array:
         by_seed: Array = np.array(values, dtype=kind).reshape(plan.seeds, -1, *np.shape(values[0]))

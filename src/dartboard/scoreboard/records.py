@@ -1,6 +1,7 @@
 """The record of a scored search: small enough to be committed, and enough for every table and plot."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -14,6 +15,8 @@ from dartboard.runs import differences
 from dartboard.scoreboard.bench import BenchSearch, portable
 from dartboard.search import config as search_config
 from dartboard.utils.atomic import write_text
+from dartboard.utils.checksums import seal, unseal
+from dartboard.utils.safe_files import read_file
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Rank = Annotated[float, Field(ge=-1, le=1)]
@@ -105,16 +108,18 @@ class BenchRecord:
     def write(self, folder: Path) -> Path:
         """Writes the record into a folder, and returns the path of the file."""
         path = folder / f"{self.name}.json"
-        write_text(path, json.dumps(asdict(self), separators=(",", ":")) + "\n")
+        write_text(path, seal(json.dumps(asdict(self), separators=(",", ":"))))
         return path
 
     @staticmethod
     def read(path: Path) -> "BenchRecord":
         """The record in a file; raises TableError if there is none, or its name is not that of the file."""
         try:
-            record = _reader().validate_json(path.read_bytes())
+            record = _reader().validate_json(unseal(read_file(path, root=path.parent), path))
         except OSError as error:
             raise TableError(f"{path} cannot be read: {error.strerror}") from None
+        except RunError as error:
+            raise TableError(str(error)) from None
         except ValidationError as error:
             raise TableError(f"{path} is not a record of a search: {first_mistake(error)}") from None
         if any(point.test.keys() != record.best.keys() for point in (*record.points, record.final)):
@@ -154,7 +159,7 @@ def find_record(search: BenchSearch, folder: Path, table_name: str) -> BenchReco
         RunError: If no search has its settings.
     """
     path = folder / f"{search.name}.json"
-    if not path.exists():
+    if not os.path.lexists(path):
         return None
     record = BenchRecord.read(path)
     try:  # fills in settings that did not exist when the record was written

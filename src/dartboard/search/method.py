@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 
 from dartboard.arch.gradient import ArchGradient
 from dartboard.arch.penalties import Penalty
-from dartboard.config.schema import check_number
+from dartboard.config.schema import MAX_RATE, check_number
 from dartboard.engine.config import ScheduleLengths
 from dartboard.errors import CompositionError, OptionError, UnknownNameError
 from dartboard.registry import Registry
@@ -212,4 +212,7 @@ def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
             raise OptionError(f"method.{key}={format_value(value)} of {name}: {reason}") from None
         if isinstance(checked[key], float) and not math.isfinite(checked[key]):
             raise OptionError(f"method.{key}={value!r} of {name}: input should be a finite number")
+        if isinstance(checked[key], float) and abs(checked[key]) > MAX_RATE:
+            limit = f"input should be at most {MAX_RATE:g} in size"
+            raise OptionError(f"method.{key}={value!r} of {name}: {limit}")
     return checked

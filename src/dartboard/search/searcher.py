@@ -25,13 +25,12 @@ from dartboard.engine.process import RngScope, peak_memory
 from dartboard.engine.state import capture, copied, restore
 from dartboard.engine.step import Stepper, check_step
 from dartboard.errors import CheckpointError, OptionError, RunError, Stopped
-from dartboard.runs import SPACE, Run
+from dartboard.runs import Run
 from dartboard.search.build import build_objective, build_optimizer, make_evaluation_batches, make_loaders
 from dartboard.search.config import Named, SearchOptions, build, recorded_config, resolve_search
 from dartboard.search.health import accuracy
 from dartboard.search.method import Method
 from dartboard.search.record import EpochRecord, SearchResult, conclude, measure_epoch
-from dartboard.space import load_space
 from dartboard.space.spec import SearchSpace
 from dartboard.utils.progress import Progress
 
@@ -232,7 +231,7 @@ def load_searcher(
     kind = run.config.get("kind", "search")
     if kind != "search":
         raise RunError(f"{run.path} is a run of dartboard {kind}; name one of dartboard search")
-    parts = build(recorded_config(run.config), load_space(str(run.path / SPACE)), progress)
+    parts = build(recorded_config(run.config), run.space(), progress)
     searcher = Searcher(*parts, device=device)
     restore_search(searcher, run, fall_back=fall_back)
     return searcher

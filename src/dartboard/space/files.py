@@ -24,10 +24,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from dartboard.errors import SpaceError, one_line, short_repr, validation_message
+from dartboard.errors import RunError, SpaceError, one_line, short_repr, validation_message
 from dartboard.space.catalog import SPACES, dense_edges, get_space, keep_per_node, stacked
-from dartboard.space.spec import Cell, Contest, Edge, SearchSpace, Stack
+from dartboard.space.spec import MAX_NODES, Cell, Contest, Edge, SearchSpace, Stack, check_limit
 from dartboard.utils import yaml_text
+from dartboard.utils.checksums import read_file
 
 _STACK_KEYS = tuple(field.name for field in fields(Stack))
 
@@ -110,6 +111,7 @@ class _ShortCell(BaseModel):
 
     def build(self) -> Cell:
         """The cell."""
+        check_limit("the nodes of a cell", self.nodes, MAX_NODES)
         if self.edges is None:
             edges = dense_edges(self.nodes, self.ops, first=self.inputs)
         else:
@@ -174,8 +176,12 @@ def space_from_yaml(text: str) -> SearchSpace:
         raise SpaceError(f"space YAML: {error}") from None
 
 
-def load_space(path_or_name: str | Path) -> SearchSpace:
+def load_space(path_or_name: str | Path, *, root: Path | None = None) -> SearchSpace:
     """The space of a catalog name, a .yaml or .yml file in the short form, or a .json file.
+
+    Args:
+        path_or_name: The file or the name.
+        root: The run that a file belongs to; None for a file that the user has named.
 
     Raises:
         UnknownNameError: If it is neither a file name with one of those suffixes nor in the catalog.
@@ -186,8 +192,8 @@ def load_space(path_or_name: str | Path) -> SearchSpace:
     if str(path_or_name) in SPACES or path.suffix not in readers:
         return get_space(str(path_or_name))
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_file(path, root=root).decode("utf-8")
+    except (OSError, RunError, UnicodeDecodeError) as error:
         raise SpaceError(f"cannot read the space {str(path)!r}: {error}") from None
     try:
         return readers[path.suffix](text)

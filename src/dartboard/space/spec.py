@@ -17,6 +17,17 @@ from dartboard.errors import SpaceError
 
 NONE = "none"
 """The op that is the absence of an edge: it outputs zero and is never computed."""
+MAX_NODES, MAX_EDGES, MAX_OPS = 200, 20_000, 1000
+"""Most nodes and edges of a cell, and most candidates of an edge: far above what can be computed."""
+MAX_CELLS, MAX_STAGES = 10_000, 20
+"""Most cells and stages of a stack; every stage halves the sides of images."""
+
+
+def check_limit(name: str, number: int, limit: int) -> None:
+    """Refuses a number above a limit, before anything of that size is made."""
+    if number > limit:
+        shown = f"{number:,}" if number < 10**18 else "far more"
+        raise SpaceError(f"{name} can be at most {limit:,}, not {shown}; no option raises this limit")
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,7 @@ class Edge:
     ops: tuple[str, ...]
 
     def __post_init__(self) -> None:
+        check_limit("the candidates of an edge", len(self.ops), MAX_OPS)
         if not self.ops:
             raise SpaceError(f"edge {self} has no op; give at least one, or leave the edge out")
         if len(set(self.ops)) < len(self.ops):
@@ -91,6 +103,8 @@ class Cell:
     def __post_init__(self) -> None:
         if self.inputs not in (1, 2):
             raise SpaceError(f"a cell has 1 or 2 inputs, not {self.inputs}")
+        check_limit("the nodes of a cell", self.nodes, MAX_NODES)
+        check_limit("the edges of a cell", len(self.edges), MAX_EDGES)
         self._check_nodes()
         self._check_order()
         self._check_contests()
@@ -227,6 +241,8 @@ class Stack:
         for name in ("cells", "stages", "stem"):
             if getattr(self, name) < 1:
                 raise SpaceError(f"a stack needs {name} >= 1, not {getattr(self, name)}")
+        check_limit("the cells of a stack", self.cells, MAX_CELLS)
+        check_limit("the stages of a stack", self.stages, MAX_STAGES)
         if self.reduce == "cell" and self.cells < self.stages:
             raise SpaceError(
                 f"{self.cells} cells cannot make {self.stages} stages; use at least {self.stages}"

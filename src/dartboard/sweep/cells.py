@@ -20,7 +20,7 @@ from dartboard.errors import (
     UnknownNameError,
 )
 from dartboard.jobs.job import Job
-from dartboard.runs import SPACE, RunReader, is_run
+from dartboard.runs import RunReader, is_run
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
 from dartboard.search.config import SOURCE
 from dartboard.space import (
@@ -28,7 +28,6 @@ from dartboard.space import (
     PUBLISHED,
     SearchSpace,
     check_connected,
-    load_space,
     sample,
 )
 from dartboard.sweep.config import StageConfig
@@ -217,7 +216,7 @@ def found_cells(runs: Mapping[str, RunReader]) -> list[SweepCell]:
     groups: dict[str, dict[str, Any]] = {}
     for name, run in runs.items():
         genotype = json.dumps((run.result() or {})["genotype"])
-        stack = load_space(run.path / SPACE).stack.cells
+        stack = run.space().stack.cells
         cell = {"text": genotype, "space": run.config["space"]["name"], "stack": stack}
         cell["images"] = images_of(run.config)
         groups.setdefault(json.dumps(cell), {**cell, "runs": []})["runs"].append(name)

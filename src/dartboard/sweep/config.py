@@ -164,7 +164,9 @@ SWEEP = ConfigLoader(SweepConfig, {}, "")
 STAGE = ConfigLoader(StageConfig, {}, "")
 
 
-def load_sweep(file: str | Path, words: Iterable[str] = (), flags: Layer | None = None) -> SweepConfig:
+def load_sweep(
+    file: str | Path, words: Iterable[str] = (), flags: Layer | None = None, *, root: Path | None = None
+) -> SweepConfig:
     """The sweep in a YAML file, with flags and words that win over it.
 
     Args:
@@ -172,12 +174,13 @@ def load_sweep(file: str | Path, words: Iterable[str] = (), flags: Layer | None 
         words: Each `key=value`: a setting of the sweep such as `tries=1` or `grid.seed=0..9`, of a stage such
             as `screen.epochs=50`, or else of every run; they win over the file and the flags.
         flags: Values by key that win over the file.
+        root: The sweep that the file belongs to; None for a file that the user has named.
 
     Raises:
         UnknownNameError: If there is no such setting.
         OptionError: If a value cannot be used; says which.
     """
-    layer = read_file(Path(file))
+    layer = read_file(Path(file), root=root)
     try:
         validate(layer)
     except DartboardError as error:

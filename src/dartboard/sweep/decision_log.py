@@ -5,6 +5,7 @@ ones may take.
 """
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from dartboard.errors import RunError
 from dartboard.sweep.cells import CellSource, SweepCell
 from dartboard.sweep.config import StopRule
 from dartboard.sweep.random_cells import Budget
-from dartboard.utils import atomic
+from dartboard.utils.checksums import read_file, write_file
 
 NAME = "decisions.json"
 CHANGED = "it was changed after it was written"
@@ -33,11 +34,11 @@ class DecisionLog:
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
         self.decisions: dict[str, Any] = {}
-        if not self._path.exists():
+        if not os.path.lexists(self._path):
             return
         try:
-            decisions = json.loads(self._path.read_bytes())
-        except ValueError as error:
+            decisions = json.loads(read_file(self._path, root=folder))
+        except (ValueError, RecursionError) as error:
             raise RunError(f"{self._path} is not JSON ({error}); {CHANGED}") from None
         if not isinstance(decisions, dict) or not all(
             isinstance(decision, dict | list | str) for decision in decisions.values()
@@ -59,7 +60,7 @@ class DecisionLog:
     def rewrite(self, decisions: Mapping[str, Any]) -> None:
         """Writes these decisions, as plain values, in the place of all that there are."""
         text = json.dumps(decisions, indent=1, allow_nan=False)
-        atomic.write_text(self._path, text + "\n")
+        write_file(self._path, text + "\n")
         self.decisions = json.loads(text)  # the same values as a later process reads
 
 

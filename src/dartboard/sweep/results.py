@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from dartboard.runs.text_files import as_object, parse, plain
 from dartboard.sweep.grid import PlannedRun
 from dartboard.sweep.random_cells import NO_TIME
 from dartboard.train.build import TEST, VALID
-from dartboard.utils import atomic
+from dartboard.utils.checksums import read_file, write_file
 from dartboard.utils.statistics import mean_interval, summarize
 
 CSV, SUMMARY = "results.csv", "summary.csv"
@@ -174,7 +175,7 @@ def write_results(folder: Path, rows: Sequence[RunRow]) -> list[Path]:
         SUMMARY: _csv(SUMMARY_COLUMNS[:2], [*SUMMARY_COLUMNS[2:], "seconds"], points),
     }
     for name, text in texts.items():
-        atomic.write_text(folder / name, text)
+        write_file(folder / name, text)
     return [folder / name for name in texts]
 
 
@@ -200,11 +201,11 @@ def read_results(folder: Path) -> list[RunRow]:
         RunError: If there are none yet, or they are damaged.
     """
     path = folder / SWEEP_RESULTS
-    if not path.is_file():
+    if not os.path.lexists(path):
         log = f"; see {folder / LOG}" if (folder / LOG).is_file() else ""
         raise RunError(f"{folder} has no {SWEEP_RESULTS}; none of its runs has ended yet{log}")
     rows = []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    for number, line in enumerate(read_file(path, root=folder).splitlines(), 1):
         place = f"{path}, line {number}"
         row = as_object(parse(line, place), place)
         wrong = [name for name in TEXTS if not isinstance(row.get(name), str)]

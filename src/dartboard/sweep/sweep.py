@@ -17,6 +17,7 @@ import yaml
 from dartboard.errors import RunError
 from dartboard.jobs.executors import Executor
 from dartboard.jobs.job import Job, JobResult, Monitor
+from dartboard.jobs.loops import IMAGES
 from dartboard.jobs.queue import JobQueue, run_stages
 from dartboard.runs import Lock
 from dartboard.runs.directory import SWEEP as CONFIG
@@ -29,6 +30,7 @@ from dartboard.sweep.pruning import Pruner
 from dartboard.sweep.results import End, RunRow, read_results, row_of, write_results
 from dartboard.sweep.sweep_log import SweepLog
 from dartboard.utils import atomic
+from dartboard.utils.checksums import settle, write_changed
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ def read_sweep(folder: Path) -> SweepConfig:
     """
     if not is_sweep(folder):
         raise RunError(f"{folder} is not a sweep: it has no {CONFIG}")
-    return load_sweep(folder / CONFIG)
+    return load_sweep(folder / CONFIG, root=folder)
 
 
 @dataclass
@@ -97,6 +99,8 @@ class Sweep:
             self.folder.mkdir(parents=True, exist_ok=True)
             with Lock(self.folder):
                 atomic.remove_leftovers(self.folder)
+                atomic.remove_leftovers(self.folder / IMAGES, older_than=atomic.SHARED)
+                settle(self.folder)
                 planned = self.planner.rehearse(build=False)
                 try:
                     known = {row["name"]: row for row in read_results(self.folder)}
@@ -183,7 +187,7 @@ class Sweep:
 
 def write_config(folder: Path, config: SweepConfig) -> None:
     """Writes the configuration of the sweep to its directory."""
-    atomic.write_changed(folder / CONFIG, yaml.safe_dump(plain(config), sort_keys=False))
+    write_changed(folder / CONFIG, yaml.safe_dump(plain(config), sort_keys=False))
 
 
 def failures(rows: Sequence[RunRow]) -> dict[str, str]:

@@ -13,11 +13,13 @@ from signal import Signals
 from typing import Any
 
 import dartboard
-from dartboard.errors import Stopped
+from dartboard.errors import RunError, Stopped
 from dartboard.jobs.executors import Executor
 from dartboard.jobs.job import Job, JobResult, Monitor
 from dartboard.runs.directory import LOG
 from dartboard.sweep.grid import PlannedRun
+from dartboard.utils.checksums import record_growing
+from dartboard.utils.safe_files import open_handle
 from dartboard.utils.text import printable, span
 
 
@@ -40,8 +42,12 @@ class SweepLog(Monitor):
     def write(self, text: str, level: str = "INFO") -> None:
         """Appends a line with the time in UTC, in the format of the log of a run."""
         time = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds")
-        with suppress(OSError), self.path.open("a", encoding="utf-8", errors="replace") as file:
-            file.write(f"{time}Z {level} dartboard.sweep: {printable(text)}\n")
+        line = f"{time}Z {level} dartboard.sweep: {printable(text)}\n".encode("utf-8", "replace")
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        with suppress(OSError, RunError):
+            handle = open_handle(self.path, flags, root=self.path.parent, limit=None)
+            with os.fdopen(handle, "ab") as file:
+                file.write(line)
 
     def start(
         self, executor: Executor, runs: Sequence[PlannedRun], earlier: Sequence[Mapping[str, Any]]
@@ -70,6 +76,7 @@ class SweepLog(Monitor):
             self.write(f"{cause}: {str(error) or 'ended at once'}; {states}", "WARNING")
         else:
             self.write(f"ended by an error: {type(error).__name__}: {error}; {states}", "ERROR")
+        record_growing(self.path)
 
     def on_stage(self, name: str, runs: Sequence[str]) -> None:
         self.write(f"stage {name}: {len(runs)} run{'' if len(runs) == 1 else 's'}")

@@ -125,7 +125,7 @@ class TrainResult(Result):
         """
         name = check_choice("which", which, {"best": BEST, "last": LAST})
         if self.run is not None:
-            return load_model(self.run / name)
+            return load_model(self.run / name, root=self.run)
         if name not in self.models:
             raise ModelError(f"this process has no {which} network; rank 0 has")
         return unpack_model(self.models[name])

@@ -34,7 +34,6 @@ from dartboard.tasks import Evaluation, measure
 from dartboard.train.build import build_objective, learning_rate, make_loaders, mix
 from dartboard.train.config import CellArgument, TrainOptions, resolve_training
 from dartboard.train.record import Best, TrainRecord, TrainResult
-from dartboard.utils.atomic import write_bytes
 
 log = logging.getLogger(__name__)
 
@@ -233,7 +232,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             if self.run is None:
                 self._models[name] = packed
             else:
-                write_bytes(self.run.path / name, packed)
+                self.run.write(name, packed)
 
     def _conclude(self) -> TrainResult:
         last = self._evaluate_all(self.used_net)
@@ -260,7 +259,11 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         """The network of the best epoch and the epoch's number; the last where its file is damaged."""
 
         def load() -> bytes:
-            return self._models[BEST] if self.run is None else pack_model(load_model(self.run.path / BEST))
+            return (
+                self._models[BEST]
+                if self.run is None
+                else pack_model(load_model(self.run.path / BEST, root=self.run.path))
+            )
 
         try:
             model = unpack_model(self.group.broadcast(load))

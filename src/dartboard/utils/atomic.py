@@ -8,12 +8,16 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 OLD = ".old"
 """Suffix of a directory that is being replaced; it is valid as long as there is none without the suffix."""
+
+SHARED = 3600.0
+"""Seconds after which a temporary file in a folder that several processes write to is a leftover."""
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 
@@ -93,11 +97,20 @@ def discard(path: Path) -> None:
     shutil.rmtree(temporary)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Removes what killed writers left in a folder; no other process may be writing there."""
+def remove_leftovers(folder: Path, *, older_than: float = 0.0) -> None:
+    """Removes what killed writers left in a folder, if there is one.
+
+    Args:
+        folder: The folder.
+        older_than: Age in seconds below which they stay. At 0 no other process may be writing there; `SHARED`
+            is more than a living one takes for a file.
+    """
+    if not folder.is_dir():
+        return
     for path in folder.iterdir():
-        if is_leftover(path):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        if is_leftover(path) and (not older_than or time.time() - path.lstat().st_mtime > older_than):
+            is_folder = path.is_dir() and not path.is_symlink()
+            shutil.rmtree(path) if is_folder else path.unlink(missing_ok=True)
 
 
 def is_leftover(path: Path) -> bool:

@@ -1,7 +1,44 @@
-"""Text for terminals: escaped names, durations, command lines."""
+"""Text for terminals: control characters made visible, durations, command lines."""
 
+import re
 import shlex
 from collections.abc import Iterable
+from typing import Any, TextIO
+
+_CONTROLS = re.compile(
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f"  # C0 but for tabs and ends of lines, delete, C1
+    "\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"  # what changes the direction of writing
+    "\\u2028\\u2029]"  # other ends of lines
+)
+
+
+def visible(text: str) -> str:
+    r"""The text with control characters escaped, such as `\x1b`, but for tabs and ends of lines."""
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+class VisibleStream:
+    """A text stream that passes everything on to another, with control characters made visible.
+
+    What the program prints can contain names and messages from files; in a terminal they must not move the
+    cursor, change the title or look like other lines. Rich writes its colors past it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        """Writes a text; returns its length."""
+        self._stream.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Writes several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def printable(text: str) -> str:

@@ -6,6 +6,8 @@ import yaml
 
 from dartboard.errors import one_line
 
+MAX_LENGTH, MAX_VALUES = 1_000_000, 100_000
+"""Most characters of a text, and most values in it."""
 MERGE = "tag:yaml.org,2002:merge"
 """Tag of the key <<, which may occur several times."""
 
@@ -53,11 +55,14 @@ def load(text: str | bytes, loader_class: type[YamlLoader] | type[FastYamlLoader
     """The value of a YAML text.
 
     Raises:
-        YamlError: If it is not YAML, or has a duplicate key; says where.
+        YamlError: If it is not YAML, has a duplicate key, or is far too large; says where.
     """
+    if len(text) > MAX_LENGTH:
+        raise YamlError(f"it has {len(text):,} characters, more than the {MAX_LENGTH:,} that are read")
     try:
         loader = loader_class(text)
         node = loader.get_single_node()
+        _check_size(node)
         _check_keys(node)
         return None if node is None else loader.construct_document(node)
     except yaml.MarkedYAMLError as error:
@@ -66,6 +71,30 @@ def load(text: str | bytes, loader_class: type[YamlLoader] | type[FastYamlLoader
         raise YamlError(f"{error.reason} at character {error.position + 1}") from None
     except RecursionError:
         raise YamlError("it is nested too deep") from None
+
+
+def _check_size(root: yaml.Node | None) -> None:
+    """Refuses a text whose values are too many with every alias written out, or contain themselves."""
+    sizes: dict[int, int] = {}
+    open_nodes: set[int] = set()
+    pending = [] if root is None else [(root, False)]
+    while pending:
+        node, is_counted = pending.pop()
+        inner: list[yaml.Node] = []
+        if isinstance(node, yaml.CollectionNode):
+            pairs = node.value if isinstance(node, yaml.MappingNode) else ((value,) for value in node.value)
+            inner = [child for pair in pairs for child in pair]
+        if is_counted:
+            open_nodes.discard(id(node))
+            sizes[id(node)] = 1 + sum(sizes[id(child)] for child in inner)
+            if sizes[id(node)] > MAX_VALUES:
+                reason = f"it has more than {MAX_VALUES:,} values, those of aliases counted each time"
+                raise YamlError(reason, node.start_mark)
+        elif id(node) in open_nodes:
+            raise YamlError("a value contains itself, by an alias", node.start_mark)
+        elif id(node) not in sizes:
+            open_nodes.add(id(node))
+            pending += [(node, True), *((child, False) for child in inner)]
 
 
 def _check_keys(root: yaml.Node | None) -> None:

@@ -101,6 +101,7 @@ def test_a_training_has_the_shape_of_its_cell(tmp_path: Path, capsys: Capture) -
     assert found == wanted | {"name": "run"}
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_damaged_epochs_are_said_to_be_so(search: Path, capsys: Capture) -> None:
     (search / "epochs/0000.json").write_text("{}")
     assert main(["analyse", "topology", str(search)]) == 2

@@ -46,6 +46,7 @@ def test_json(tmp_path: Path, capsys: Said) -> None:
     assert all(own["genotype"] for own in found["runs"])
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_damaged_run_is_compared_as_far_as_it_goes(tmp_path: Path, capsys: Said) -> None:
     make_search(tmp_path / "a")
     make_search(tmp_path / "b", seed=1)

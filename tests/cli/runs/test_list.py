@@ -90,6 +90,7 @@ def test_json(capsys: Said) -> None:
     assert (second["epoch"], second["changed"]) == (2, "1970-01-12T13:46:40+00:00")
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_damaged_run_is_a_row_and_what_is_wrong_is_below(runs: Path, capsys: Said) -> None:
     (runs / "a" / "result.json").write_text("{\x1b[31m")
     assert main(["runs"]) == 0

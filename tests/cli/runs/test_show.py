@@ -41,6 +41,7 @@ def test_what_to_do_next_depends_on_the_state(tmp_path: Path, capsys: Said) -> N
     assert "dartboard export t --format onnx" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_plugins_that_a_run_needs_are_named(tmp_path: Path, capsys: Said) -> None:
     run = make_search(tmp_path / "s")
     config = yaml.safe_load((run.path / "config.yaml").read_text())
@@ -68,6 +69,7 @@ def test_a_run_without_an_epoch_has_no_cell_yet(tmp_path: Path, capsys: Said) ->
 
 
 @pytest.mark.parametrize("name", ["metrics.jsonl", "result.json"])
+@pytest.mark.usefixtures("without_checksums")
 def test_a_damaged_run_says_what_is_wrong(tmp_path: Path, capsys: Said, name: str) -> None:
     make_search(tmp_path / "s")
     (tmp_path / "s" / name).write_text('{"a')

@@ -276,6 +276,7 @@ def test_slow_random_networks_get_no_more_time(
         assert without_times(reopen(run).fit().facts()) == without_times(found)
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_a_budget_stands_once_it_is_decided(
     data: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -449,6 +450,7 @@ def test_another_stack_takes_the_cells_and_is_remembered(data: str, tmp_path: Pa
         assert without_times(reopen(run).fit().facts()) == without_times(found)
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_old_decisions_that_were_changed_are_told(data: str, tmp_path: Path) -> None:
     protocol = start(tmp_path / "run", settings(data))
     (tmp_path / "run/decisions.json").write_text(json.dumps({"found": [{"name": "found-0"}]}))
@@ -479,6 +481,7 @@ def test_random_can_win() -> None:
     assert verdict(Difference(-0.01, -0.02, -0.001)).startswith("Random beat search here: -1.00 points")
 
 
+@pytest.mark.usefixtures("without_checksums")
 def test_options_that_an_old_protocol_does_not_know_have_the_value_of_then(data: str, tmp_path: Path) -> None:
     config = settings(data, "search.method=asm", "search.method.init=random", "random=none", *SMALL)
     before = run_protocol(tmp_path / "p", config)

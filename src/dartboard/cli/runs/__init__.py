@@ -1,4 +1,4 @@
-"""List runs, look into them, compare them, follow them and remove them.
+"""List runs, look into them, compare them, follow them, check them and remove them.
 
 `dartboard runs [DIR]` is short for `dartboard runs list [DIR]`; a directory that is called like an action is
 written ./show. Only the files of runs are read; runs that others are writing are not disturbed.
@@ -14,6 +14,7 @@ ACTIONS = {
     "show": "dartboard.cli.runs.show",
     "compare": "dartboard.cli.runs.compare",
     "tail": "dartboard.cli.runs.tail",
+    "check": "dartboard.cli.runs.check",
     "rm": "dartboard.cli.runs.rm",
 }
 """The module of each action."""

@@ -39,7 +39,7 @@ def run(args: Namespace) -> int:
     """Print the runs that there are."""
     folder: Path = args.dir
     if not folder.is_dir():
-        hint = "" if folder == RUNS else "; the actions are list, show, compare, tail and rm"
+        hint = "" if folder == RUNS else "; the actions are list, show, compare, tail, check and rm"
         raise UsageError(f"there is no folder {folder} to list runs of{hint}")
     summaries = map(summarize_run, find_runs(folder, inside=args.all or is_run(folder)))
     entries = [

@@ -31,6 +31,7 @@ from dartboard.jobs.job import Job, JobResult, State
 from dartboard.jobs.runner import JobRunner
 from dartboard.utils import atomic
 from dartboard.utils.processes import handling
+from dartboard.utils.safe_files import read_file
 
 POLL = 0.5
 """Seconds between two checks of the flag."""
@@ -96,7 +97,7 @@ class Submission:
         """Name in the queue; None if the queue may never have accepted it."""
         for name in (ID, BEGUN):
             with suppress(FileNotFoundError):
-                return (self.path / name).read_text()
+                return _read(self.path / name).decode()
         return None
 
     def job(self) -> Job:
@@ -113,7 +114,7 @@ class Submission:
 
     def is_of(self, job: Job) -> bool:
         """Whether exactly this job was submitted."""
-        return (self.path / JOB).read_text() == _text(job)
+        return _read(self.path / JOB) == _text(job).encode()
 
     def record_id(self, name: str) -> None:
         """Records its name in the queue."""
@@ -166,8 +167,8 @@ class Submission:
     def _read(self, name: str) -> dict[str, Any]:
         path = self.path / name
         try:
-            values = json.loads(path.read_bytes())
-        except ValueError as error:
+            values = json.loads(_read(path))
+        except (ValueError, RecursionError) as error:
             raise RunError(f"{path} is not JSON ({error}); it was changed") from None
         if not isinstance(values, dict):
             raise RunError(f"{path} should hold names and values; it was changed")
@@ -179,6 +180,10 @@ def list_submissions(folder: Path) -> Iterator[Submission]:
     if folder.is_dir():
         atomic.remove_leftovers(folder)
         yield from (Submission(path) for path in sorted(folder.iterdir()))
+
+
+def _read(path: Path) -> bytes:
+    return read_file(path, root=path.parent)
 
 
 def _text(job: Job) -> str:

@@ -19,7 +19,7 @@ from dartboard.jobs.loops import LoopBuilder
 from dartboard.jobs.queue import JobQueue, run_stages
 from dartboard.jobs.runner import JobRunner
 from dartboard.plugins import check_plugins
-from dartboard.runs import SPACE, Run, RunReader
+from dartboard.runs import Run, RunReader
 from dartboard.search import Searcher
 from dartboard.search.config import build_space, recorded_config
 from dartboard.space import SearchSpace, load_space, space_from_json, space_to_json
@@ -291,7 +291,7 @@ def reopen(
     search = recorded_config(run.config["search"])
     return Protocol(
         PROTOCOL.validate(run.config).model_copy(update={"search": search}),
-        load_space(run.path / SPACE),
+        run.space(),
         None if text is None else space_from_json(text),
         device=device,
         run=run,
