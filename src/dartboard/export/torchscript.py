@@ -5,7 +5,7 @@ import warnings
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from dartboard.errors import ModelError
 from dartboard.export.formats import (
@@ -46,14 +46,20 @@ def load(path: Path, device: torch.device) -> LoadedNetwork:
             program = torch.jit.load(io.BytesIO(path.read_bytes()), map_location=device, _extra_files=extra)
     except RuntimeError as error:
         raise ModelError(f"{path}: not a TorchScript program ({str(error).splitlines()[0]})") from None
-    program.eval()
+    return LoadedNetwork(_Program(program.eval()), Metadata.from_json(extra[METADATA_FILE]))
 
-    def forward(images: Tensor) -> Tensor:
-        with torch.jit.optimized_execution(False):  # type: ignore[attr-defined]  # or each size is compiled
-            logits: Tensor = program(images)
+
+class _Program(nn.Module):
+    """A TorchScript program as a module, interpreted: otherwise it is compiled for each size."""
+
+    def __init__(self, program: nn.Module) -> None:
+        super().__init__()
+        self.program = program
+
+    def forward(self, images: Tensor) -> Tensor:
+        with torch.jit.optimized_execution(False):  # type: ignore[attr-defined]
+            logits: Tensor = self.program(images)
         return logits
-
-    return LoadedNetwork(forward, Metadata.from_json(extra[METADATA_FILE]))
 
 
 FORMATS.register("torchscript")(Format(".pt", "TorchScript, for torch in Python and C++", pack, load))

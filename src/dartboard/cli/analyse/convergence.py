@@ -4,7 +4,9 @@ Each CELL is a published cell, a run's directory, a file with a genotype, or a g
 adds random variants of each. All are trained from each of the seeds at each of the learning rates, without
 regularization, on small networks unless settings such as epochs=50 net.channels=16 net.cells=8 say otherwise.
 Trainings are ordinary runs in OUT/runs; curves and numbers are written to OUT. Ctrl-C saves and stops, and
-the same command resumes; more cells, rates or seeds add to what is there.
+the same command resumes; more cells, rates or seeds add to what is there. With --only some of the cells are
+trained and drawn, named by their labels in the table, such as darts-v2-1 for the first variant of darts-v2;
+they join the comparison in OUT, and the command without --only adds the others.
 """
 
 import re
@@ -30,7 +32,7 @@ from dartboard.cli.arguments import (
 )
 from dartboard.cli.processes import report_stop, stop_on_signals
 from dartboard.cli.render import Terminal, align_columns, as_json, progress, write_all
-from dartboard.errors import Stopped
+from dartboard.errors import Stopped, UnknownNameError
 from dartboard.runs.lookup import find_genotype, home_of, space_name, space_of_run
 from dartboard.space import Genotype, load_space
 
@@ -50,6 +52,7 @@ def configure(parser: ArgumentParser) -> None:
     add("--variants", type=positive, metavar="N", help="number of random variants of each cell to add")
     add("--kind", choices=KINDS, help="what varies (default: connections); of the widest there is one")
     add("--seed", type=int, metavar="N", help="random seed of the variants (default: 0)")
+    add("--only", nargs="+", metavar="CELL", help="of all these, train and draw those that are so labeled")
     add("--lr", type=rates, metavar="A,B", help="learning rates at the start (default: 0.025)")
     add("--seeds", type=seeds, metavar="SEEDS", help="0-2 for a range, 0,3 for single ones (default: 0)")
     add("--data", metavar="D", help="images; see dartboard list datasets (default: cluttered-digits)")
@@ -87,7 +90,9 @@ def seeds(text: str) -> tuple[int, ...]:
 
 def run(args: Namespace) -> int:
     """Train what is missing, write the curves and print the table."""
-    executor_words, words = split_executor_words([*args.cells, *args.overrides])
+    only = [word for word in args.only or () if not SETTING.match(word)]
+    settings_behind = [word for word in args.only or () if SETTING.match(word)]
+    executor_words, words = split_executor_words([*args.cells, *args.overrides, *settings_behind])
     cell_words = [word for word in words if not SETTING.match(word)]
     settings = [word for word in words if SETTING.match(word)]
     _check(args, cell_words, settings)
@@ -100,7 +105,11 @@ def run(args: Namespace) -> int:
     flags: dict[str, Any] = {"space": space_name(cell_words[0], args.space, space), "plugins": plugins}
     flags |= {} if args.data is None else {"data": {"name": args.data}}
     config = make_settings(SMALL, flags, words=settings)
-    plan, device = ComparisonPlan.of(cells, config), prepare_device(args.device, None)
+    for label in only:
+        if label not in cells:
+            raise UnknownNameError("cell of the comparison", label, cells)
+    chosen = {label: cell for label, cell in cells.items() if not only or label in only}
+    plan, device = ComparisonPlan.of(chosen, config), prepare_device(args.device, None)
     out: Path = args.out or RUNS / f"convergence-{first}-{Path(config.data.name).stem}"
     comparer = Comparer(plan, out, device)
     lrs, first_seeds = args.lr or (config.weights.lr,), args.seeds or (config.seed,)
