@@ -168,7 +168,7 @@ class GridProblem:
     def settings(self, device: torch.device | str) -> dict[str, Any]:
         """What identifies the values, as plain values; the device only if it is not a CPU."""
         state, kind = module_of(self.network).state_dict(), torch.device(device).type
-        digests = {"network": _digest(state), "images": _digest(self.tensors)}
+        digests = {"network": digest_tensors(state), "images": digest_tensors(self.tensors)}
         return self.options.model_dump() | digests | ({} if kind == "cpu" else {"device": kind})
 
     def context(self, device: torch.device | str) -> MeasureContext:
@@ -250,7 +250,8 @@ def make_problem(
     return GridProblem(network, options, tensors)
 
 
-def _digest(tensors: dict[str, Tensor]) -> str:
+def digest_tensors(tensors: dict[str, Tensor]) -> str:
+    """A text that changes with names, types, shapes or values."""
     digest = hashlib.sha256()
     for name, values in sorted(tensors.items()):
         digest.update(f"{name} {values.dtype} {list(values.shape)}".encode())

@@ -160,7 +160,7 @@ class Plane:
                 "(those of a traced program are part of it); use statistics=kept"
             )
         self.statistics, self.fresh = statistics, fresh
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), torch.no_grad():  # TorchScript copies weights as clones
             warnings.simplefilter("ignore", FutureWarning)  # of torch.export, about a class of its own
             self.net: nn.Module = deepcopy(net).to(device)
         if isinstance(net, CellNet):

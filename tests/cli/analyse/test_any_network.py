@@ -155,6 +155,10 @@ def test_several_are_drawn_side_by_side_on_one_scale(
     folder = Path(both["out"])
     assert (folder / "loss-flat.svg").exists()
     assert (folder / "last" / "loss.json").exists()
+    assert "leave out epochs=3" in refused(capsys, "landscape", "run", "run/last.safetensors", "epochs=3")
+    mixed = facts(capsys, "landscape", "run", CELL, "--data", "few.npz", *SMALL, *TINY[1:], "epochs=1")
+    assert list(mixed["networks"]) == ["run", "cell"]
+    assert len(list(Path(mixed["out"], "cell", "runs").iterdir())) == 1
     assert main(["analyse", "landscape", "run", "run/last.safetensors", *SMALL, "--quiet"]) == 0
     said = capsys.readouterr().out
     assert "loss of run" in said
@@ -210,3 +214,29 @@ def test_the_last_steps_of_a_training(capsys: Capture) -> None:
     assert "barrier" in capsys.readouterr().out
     assert "a line needs two states" in refused(capsys, "line", "run/best.safetensors")
     assert "darts-v2 is not a trained network" in refused(capsys, "line", "run", "darts-v2")
+
+
+@pytest.mark.usefixtures("timm")
+def test_networks_that_are_no_cells_learn_side_by_side(capsys: Capture) -> None:
+    export_model(load_model("run/best.safetensors"), "net_py.py", "python")
+    words = ("convergence", "timm:tiny_net", "net_py.py", "--data", "few.npz", "epochs=1", "batch=32")
+    found = facts(capsys, *words)
+    assert found["out"] == "runs/convergence-tiny_net-few"
+    assert sorted(found["rates"][0]["ranking"]) == ["net_py", "tiny_net"]
+    other = facts(capsys, *words, "--only", "net_py", "--seeds", "0-1")
+    assert list(other["cells"]) == ["net_py"]
+    [first, second] = other["rates"][0]["cells"]["net_py"]["trainings"]
+    assert first == found["rates"][0]["cells"]["net_py"]["trainings"][0]
+    assert first["curves"] != second["curves"]
+    assert main(["analyse", *words, "--quiet"]) == 0
+    assert "written to runs/convergence-tiny_net-few" in capsys.readouterr().out
+    export_model(load_model("run/best.safetensors"), "net.pt", "torchscript")
+    for more, said in (
+        (("darts-v2",), "darts-v2 is a cell"),
+        (("net.pt",), "net.pt cannot begin with fresh weights"),
+        (("timm:tiny_net@w.safetensors",), "leave out the weights behind @"),
+        (("net.channels=3",), "net.channels=3 is of cells"),
+        (("--jobs", "2"), "--jobs is of cells"),
+        (("--only", "tiny"), "tiny"),
+    ):
+        assert said in refused(capsys, *words, *more)

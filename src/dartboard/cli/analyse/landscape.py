@@ -19,6 +19,7 @@ from dartboard.cli.analyse.networks import (
     NETWORKS,
     SETTING,
     add_network_flags,
+    is_trained,
     open_network,
     train_cell,
     unique_names,
@@ -103,6 +104,7 @@ def run(args: Namespace) -> int:
     if args.full and (args.grid is not None or args.radius is not None):
         raise UsageError("--full is 51x51 points with radius 1; leave out --grid and --radius")
     args.grid, args.radius = (51, 1.0) if args.full else (args.grid or 21, args.radius or 1.0)
+    has_cells = not all(map(is_trained, networks))
     device, names = prepare_device(args.device, None), unique_names(networks)
     out: Path = args.out or RUNS / f"landscape-{'-'.join(names)[:MAX_NAME]}"
     values = {name: getattr(args, name) for name in OPTIONS}
@@ -114,7 +116,9 @@ def run(args: Namespace) -> int:
                 options = ConfigLoader(GridOptions, {}, "").validate(values)
                 for what, name in zip(networks, names, strict=True):
                     folder = out if len(names) == 1 else out / name
-                    where = train_cell(what, args, folder, device, report_progress)
+                    where = what
+                    if not (has_cells and is_trained(what)):
+                        where = train_cell(what, args, folder, device, report_progress)
                     network = open_network(
                         where, args, examples=options.examples, which=args.which, fresh=options.fresh
                     )

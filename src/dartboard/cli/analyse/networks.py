@@ -3,7 +3,9 @@
 import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import torch
 
     from dartboard.analysis.examples import Examples, Network
+    from dartboard.analysis.module_training import Factory
     from dartboard.data import Dataset
     from dartboard.export import LoadedNetwork
 
@@ -114,6 +117,48 @@ def is_trained(text: str) -> bool:
     return path.suffix in {MODEL_KIND, *(export_format.suffix for export_format in FORMATS.values())}
 
 
+def is_module(text: str) -> bool:
+    """Whether a text names a network that may not be made of cells: an exported file, or one of timm."""
+    if text.startswith(TIMM):
+        return True
+    if not re.fullmatch(r".*\.\w{2,6}", text) or text.endswith((".json", ".txt", ".safetensors")):
+        return False
+    from dartboard.export.formats import FORMATS
+
+    return Path(text).suffix in {export_format.suffix for export_format in FORMATS.values()}
+
+
+def fresh_network(text: str, data: "Dataset") -> "Factory":
+    """What builds a network of timm or of an exported Python file anew, with weights drawn at random.
+
+    Raises:
+        DartboardError: If that network cannot be built, or cannot begin anew.
+    """
+    import torch
+
+    from dartboard.export.models import open_exported
+
+    if not is_module(text):
+        raise UsageError(f"{text} is a cell; compare cells and other networks by two commands")
+    if text.startswith(TIMM):
+        if "@" in text:
+            raise UsageError(f"{text} would be trained from the start; leave out the weights behind @")
+        return partial(create_timm, text.removeprefix(TIMM), data)
+    network = _differentiable(text, open_exported(Path(text), torch.device("cpu")))
+    parts = [part for part in network.modules() if any(True for _ in part.parameters(recurse=False))]
+    if any(not callable(getattr(part, "reset_parameters", None)) for part in parts):
+        raise UsageError(f"{text} cannot begin with fresh weights; give its Python file, or timm:NAME")
+
+    def build() -> torch.nn.Module:
+        net = deepcopy(network).requires_grad_(True)
+        for part in net.modules():
+            if hasattr(part, "reset_parameters"):
+                part.reset_parameters()
+        return net
+
+    return build
+
+
 def open_network(
     text: str, args: Namespace, *, examples: int, which: str | None = None, fresh: int = 1
 ) -> TrainedNetwork:
@@ -196,16 +241,11 @@ def open_timm(text: str, data: "Dataset") -> "LoadedNetwork":
     from safetensors.torch import load_file
 
     from dartboard.export import LoadedNetwork, Metadata
-    from dartboard.export.formats import import_package
 
     name, _, weights = text.removeprefix(TIMM).partition("@")
-    timm = import_package("timm", "timm")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        try:
-            net = timm.create_model(name, num_classes=len(data.classes), in_chans=data.shape[0]).eval()
-        except Exception as error:  # noqa: BLE001  timm's errors have no root of their own
-            raise UsageError(f"timm cannot make {name!r} for these images ({one_line(error)})") from None
+        net = create_timm(name, data).eval()
     if weights:
         try:
             net.load_state_dict(load_file(weights))
@@ -215,6 +255,22 @@ def open_timm(text: str, data: "Dataset") -> "LoadedNetwork":
                 f"{weights} cannot be the weights of {name}, in a file of safetensors ({reason})"
             ) from None
     return LoadedNetwork(net, Metadata(data.classes, data.shape, data.mean, data.std))
+
+
+def create_timm(name: str, data: "Dataset") -> "torch.nn.Module":
+    """A fresh network of timm for the classes and the channels of a data set.
+
+    Raises:
+        DartboardError: If timm is not installed, or cannot make it.
+    """
+    from dartboard.export.formats import import_package
+
+    timm = import_package("timm", "timm")
+    try:
+        net: torch.nn.Module = timm.create_model(name, num_classes=len(data.classes), in_chans=data.shape[0])
+    except Exception as error:  # noqa: BLE001  timm's errors have no root of their own
+        raise UsageError(f"timm cannot make {name!r} for these images ({one_line(error)})") from None
+    return net
 
 
 def directory_name(text: str) -> str:
