@@ -167,7 +167,7 @@ def _train(
         for places in order.to(train[1].device).split(training.batch):
             loss = F.cross_entropy(net(train[0][places]), train[1][places])
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             if training.clip:
                 nn.utils.clip_grad_norm_(net.parameters(), training.clip)
             optimizer.step()

@@ -152,8 +152,9 @@ def fresh_network(text: str, data: "Dataset") -> "Factory":
     def build() -> torch.nn.Module:
         net = deepcopy(network).requires_grad_(True)
         for part in net.modules():
-            if hasattr(part, "reset_parameters"):
-                part.reset_parameters()
+            reset: Any = getattr(part, "reset_parameters", None)
+            if reset is not None:
+                reset()
         return net
 
     return build
