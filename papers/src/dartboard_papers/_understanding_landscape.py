@@ -6,7 +6,7 @@ The paper says neither how far its grids reach nor how many points and images th
 normalize by. Here directions are filter-normalized (Li et al. 2018, whose method the paper takes), biases and
 batch-norms stay as trained, running statistics are kept, and a grid reaches `radius` times the norm of each
 filter; the default was chosen on the original cell alone, with another seed, so that its basin is neither a
-point nor everything.
+point nor everything. At full scale it is the grid of Li et al.: 51 x 51 points, from -1 to 1.
 """
 
 from collections.abc import Mapping

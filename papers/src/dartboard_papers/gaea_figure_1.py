@@ -30,7 +30,7 @@ from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
 from dartboard.viz.band import Band
 from dartboard.viz.line_styles import line_styles
-from dartboard.viz.plots import draw_band, mark_epochs
+from dartboard.viz.plots import band_note, draw_band, mark_epochs
 from dartboard_papers._amended import Images
 from dartboard_papers._searches import configure, searches
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
@@ -241,6 +241,6 @@ def draw(bands_by_space: Mapping[str, Mapping[str, Band]]) -> Figure:
         axes.set(title=PANELS[space].title, xlabel="epochs")
         axes.set_ylim(bottom=0)
         mark_epochs(axes)
-        axes.legend(fontsize="small")
+        axes.legend(fontsize="small", title=band_note(bands.values()), title_fontsize="small")
     panels[0].set_ylabel("mean entropy (nats)")
     return figure

@@ -23,6 +23,7 @@ from dartboard.scoreboard.records import record_files
 from dartboard.utils.statistics import Summary, summarize
 from dartboard.viz.band import Band
 from dartboard.viz.line_styles import line_styles
+from dartboard.viz.plots import band_note
 from dartboard_papers._bench import ONESHOT, BenchResults, BenchScale, check_alone, find_table, run_bench
 from dartboard_papers._bench_summary import judge, remarks, size, spread, title
 from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
@@ -184,5 +185,6 @@ def draw(benches: Benches) -> Figure:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
     panels[0].set_ylabel("test regret (points)")
-    panels[-1].legend(frameon=False)
+    bands = [_band(bench, label) for bench in benches.values() for label in bench.groups]
+    panels[-1].legend(frameon=False, title=band_note(bands))
     return figure

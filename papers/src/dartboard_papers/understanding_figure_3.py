@@ -111,7 +111,7 @@ def reproduce(options: RunOptions, scale: Figure3) -> ReproductionResult:
 
 def _trend(comparison: Comparison, metric: str) -> float | None:
     """Spearman's correlation of width and area, over all cells."""
-    widths = [shape(genotype)[0] for genotype in comparison.cells.values()]
+    widths = [shape(genotype)[0] for genotype in comparison.cells.values() if genotype is not None]
     return spearman(widths, [area(comparison, label, metric=metric) for label in comparison.cells])
 
 

@@ -19,7 +19,7 @@ from dartboard.config.schema import Count
 from dartboard.space import Genotype
 from dartboard.viz.band import Band
 from dartboard.viz.line_styles import line_styles
-from dartboard.viz.plots import draw_band
+from dartboard.viz.plots import band_note, draw_band
 from dartboard_papers._understanding_training import (
     BASES,
     FULL,
@@ -155,5 +155,6 @@ def draw(comparison: Comparison) -> Figure:
                 )
         draw_band(axes, _percent(comparison, name), "black", "original", linestyle="--", linewidth=1.4)
     panels[0].set_ylabel(f"{comparison.part} accuracy (%)")
-    panels[-1].legend(fontsize="small", frameon=False)
+    note = band_note(_percent(comparison, label) for label in comparison.cells)
+    panels[-1].legend(fontsize="small", frameon=False, title=note, title_fontsize="small")
     return figure

@@ -39,7 +39,7 @@ SHOWN = {
     "around the optimum; the narrowest and deepest has the narrowest and steepest",
     minutes=6,
     laptop=Landscapes(),
-    full=Landscapes(**(FULL | {"grid": 21, "examples": 10_000})),
+    full=Landscapes(**(FULL | {"grid": 51, "radius": 1.0, "examples": 10_000})),
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Landscapes) -> ReproductionResult:

@@ -33,7 +33,7 @@ from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, format_corr
     "deeper",
     minutes=8,
     laptop=Variances(),
-    full=Variances(**(FULL | {"grid": 21, "examples": 10_000})),
+    full=Variances(**(FULL | {"grid": 51, "radius": 1.0, "examples": 10_000})),
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Variances) -> ReproductionResult:

@@ -40,7 +40,7 @@ class Figure8(Variances):
     "of the original cell is the lowest and smoothest",
     minutes=5,
     laptop=Figure8(),
-    full=Figure8(**(FULL | {"images": "cifar100", "grid": 21, "examples": 10_000})),
+    full=Figure8(**(FULL | {"images": "cifar100", "grid": 51, "radius": 1.0, "examples": 10_000})),
     takes=("data",),
 )
 def reproduce(options: RunOptions, scale: Figure8) -> ReproductionResult:

@@ -207,7 +207,8 @@ def draw(left: RegretCurve, right: RegretCurve) -> Figure:
         factor = left.of(name, "regret")[half] / values[half]  # through the middle of those at the same rate
         scaled = [factor * value for value in values]
         axes[0][0].plot(left.grid, scaled, "--", color="0.5", linewidth=1, label=shape)
-    axes[1][0].legend(*axes[0][0].get_legend_handles_labels(), fontsize=8, loc="lower left")
+    note = {"title": "bands: mean +- 1 standard error over runs", "title_fontsize": 8}
+    axes[1][0].legend(*axes[0][0].get_legend_handles_labels(), fontsize=8, loc="lower left", **note)
     return figure
 
 

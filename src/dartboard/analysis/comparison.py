@@ -130,16 +130,16 @@ class Training:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Cells that were trained side by side.
+    """Networks that were trained side by side.
 
     Args:
-        cells: The cells by label.
+        cells: By label the cells that they are made of; None for a network that is not made of cells.
         trainings: All trainings.
         part: The split that loss and accuracy are of: `test` or `valid`.
         parameters: For each label, the number of weights of the network.
     """
 
-    cells: Mapping[str, Genotype]
+    cells: Mapping[str, Genotype | None]
     trainings: Sequence[Training]
     part: str
     parameters: Mapping[str, int]
@@ -217,7 +217,10 @@ class Comparison:
             loss: The level to which epochs are counted; by default `level`.
             accuracy: The same of the accuracy.
         """
-        shapes = {label: next(iter(genotype.cells.values())) for label, genotype in self.cells.items()}
+        shapes: dict[str, dict[str, float]] = {}
+        for label, genotype in self.cells.items():
+            cell = None if genotype is None else next(iter(genotype.cells.values()))
+            shapes[label] = {} if cell is None else {"width": width(cell), "depth": depth(cell)}
         rates = []
         for lr in self.lrs:
             levels = {
@@ -236,8 +239,7 @@ class Comparison:
             "measured_on": self.part,
             "seeds": self.seeds,
             "cells": {
-                label: {"width": width(cell), "depth": depth(cell), "parameters": self.parameters[label]}
-                for label, cell in shapes.items()
+                label: {**shape, "parameters": self.parameters[label]} for label, shape in shapes.items()
             },
             "rates": rates,
         }

@@ -18,6 +18,14 @@ from pydantic import Field, model_validator
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from dartboard.analysis.examples import (
+    Examples,
+    Network,
+    check_logits,
+    module_of,
+    normalized_examples,
+    split_batches,
+)
 from dartboard.analysis.measures import (
     MEASURES,
     DirectionKind,
@@ -27,11 +35,8 @@ from dartboard.analysis.measures import (
     Vectors,
     draw_direction,
 )
-from dartboard.arch.objective import Batch
 from dartboard.config.schema import Count, Options, Seed
-from dartboard.data import Images, evaluation_batches
-from dartboard.data.sampler import generator
-from dartboard.errors import DataError, OptionError, RunError
+from dartboard.errors import OptionError, RunError
 from dartboard.nn.model_file import Model, load_model, pack_model
 from dartboard.utils.atomic import write_text
 from dartboard.utils.checksums import seal, unseal
@@ -155,20 +160,20 @@ class GridProblem:
     """A network with normalized examples.
 
     Args:
-        model: The network.
+        network: The network.
         options: The points and what is measured there.
         tensors: Images `x` [N, C, H, W] with labels `y` [N], shuffled, and images `fresh` from which
             statistics are computed if the options need them.
     """
 
-    model: Model
+    network: Network
     options: GridOptions
     tensors: dict[str, Tensor]
 
     def settings(self, device: torch.device | str) -> dict[str, Any]:
         """What identifies the values, as plain values; the device only if it is not a CPU."""
-        state, kind = self.model.net.state_dict(), torch.device(device).type
-        digests = {"network": _digest(state), "images": _digest(self.tensors)}
+        state, kind = module_of(self.network).state_dict(), torch.device(device).type
+        digests = {"network": digest_tensors(state), "images": digest_tensors(self.tensors)}
         return self.options.model_dump() | digests | ({} if kind == "cpu" else {"device": kind})
 
     def context(self, device: torch.device | str) -> MeasureContext:
@@ -181,7 +186,7 @@ class GridProblem:
             for name, values in self.tensors.items()
         }
         plane = Plane(
-            self.model.net,
+            module_of(self.network),
             statistics=options.statistics,
             fresh=tensors["fresh"].split(options.batch) if "fresh" in tensors else (),
             device=device,
@@ -191,11 +196,14 @@ class GridProblem:
         batches = split_batches(
             tensors["x"], tensors["y"], options.batch, drop_last=options.statistics == "batch"
         )
+        if not isinstance(self.network, Model):
+            check_logits(plane.net, batches)
         return MeasureContext(plane, batches, 2 * options.radius / (options.grid - 1))
 
     def save(self, folder: Path) -> None:
-        """Saves the problem to a folder for other processes."""
-        (folder / NETWORK).write_bytes(pack_model(self.model))
+        """Saves the problem, which must be of a `Model`, to a folder for other processes."""
+        assert isinstance(self.network, Model)  # noqa: S101
+        (folder / NETWORK).write_bytes(pack_model(self.network))
         save_file(self.tensors, folder / EXAMPLES)
         (folder / OPTIONS).write_text(self.options.model_dump_json(), encoding="utf-8")
 
@@ -229,47 +237,29 @@ def _load_evaluator(folder: str, device: str) -> PointEvaluator:
     return PointEvaluator(GridProblem.load(Path(folder)), device)
 
 
-def make_problem(model: Model, images: Images, train: Images | None, options: GridOptions) -> GridProblem:
-    """Normalizes the images of a landscape, once for all points, and shuffles them.
+def make_problem(
+    network: Network, data: Examples, train: Examples | None, options: GridOptions
+) -> GridProblem:
+    """Normalizes the examples of a landscape, once for all points, and shuffles them.
 
     Raises:
-        DataError: If there are no images.
+        DataError: If there are no examples, or it is not known how they are normalized.
         OptionError: If statistics shall be fresh and there are no training images.
     """
     if options.statistics == "fresh" and train is None:
         raise OptionError("statistics=fresh takes statistics from training images; give them, or use kept")
-    x, y = normalized_examples(model, images, options.examples, options.seed)
+    x, y = normalized_examples(network, data, options.examples, options.seed)
     tensors = {"x": x, "y": y}
     if options.statistics == "fresh" and train is not None:
-        tensors["fresh"] = normalized_examples(model, train, options.fresh, options.seed)[0]
-    return GridProblem(model, options, tensors)
+        tensors["fresh"] = normalized_examples(network, train, options.fresh, options.seed)[0]
+    return GridProblem(network, options, tensors)
 
 
-def normalized_examples(model: Model, images: Images, count: int, seed: int) -> Batch:
-    """At most `count` images, normalized for a network and shuffled, with their labels.
-
-    Raises:
-        DataError: If there are no images.
-    """
-    if not len(images):
-        raise DataError("there are no images to look at a network with")
-    dtype = next(model.net.parameters()).dtype
-    (batch,) = evaluation_batches(
-        images, batch=count, limit=count, mean=model.mean, std=model.std, crop_pct=model.crop_pct
-    )
-    order = torch.randperm(len(batch.y), generator=generator("examples", seed))
-    return batch.x[order].to(dtype), batch.y[order]
-
-
-def split_batches(x: Tensor, y: Tensor, size: int, *, drop_last: bool = False) -> list[Batch]:
-    """The examples in batches; with `drop_last` without a last one that is smaller than the others."""
-    batches = list(zip(x.split(size), y.split(size), strict=True))
-    return batches[:-1] if drop_last and len(batches) > 1 and len(batches[-1][1]) < size else batches
-
-
-def _digest(tensors: dict[str, Tensor]) -> str:
+def digest_tensors(tensors: dict[str, Tensor]) -> str:
+    """A text that changes with names, types, shapes or values."""
     digest = hashlib.sha256()
     for name, values in sorted(tensors.items()):
         digest.update(f"{name} {values.dtype} {list(values.shape)}".encode())
-        digest.update(values.detach().cpu().contiguous().numpy().data)
+        known = values.float() if values.dtype == torch.bfloat16 else values  # which numpy does not have
+        digest.update(known.detach().cpu().contiguous().numpy().data)
     return digest.hexdigest()

@@ -1,7 +1,9 @@
 """The loss around trained weights, on a grid over a plane through them, and the shape of that surface."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +15,7 @@ import numpy as np
 import torch
 from scipy.ndimage import label
 
+from dartboard.analysis.examples import Examples, Network
 from dartboard.analysis.grid import (
     Floats,
     Grid,
@@ -23,7 +26,6 @@ from dartboard.analysis.grid import (
     evaluate_saved,
     make_problem,
 )
-from dartboard.data import Images
 from dartboard.nn.model_file import Model
 from dartboard.utils.processes import parallel_map, using_threads
 from dartboard.utils.progress import Progress, no_progress
@@ -73,11 +75,11 @@ class Landscape:
 
 
 def landscape(
-    model: Model,
-    images: Images,
+    network: Network,
+    data: Examples,
     options: GridOptions | None = None,
     *,
-    train: Images | None = None,
+    train: Examples | None = None,
     folder: Path | None = None,
     device: torch.device | str = "cpu",
     jobs: int = 1,
@@ -91,22 +93,33 @@ def landscape(
     does not grow with the grid.
 
     Args:
-        model: The network; it is not changed.
-        images: What it is measured on, with the network's own numbers of the classes.
+        network: A model, or any module from images to logits; it is not changed.
+        data: What it is measured on, labeled with the network's own class indices: a data set, images, a pair
+            of tensors, or a data set of torch.
         options: Which points, and what is measured.
-        train: Training images; needed for `statistics=fresh` alone.
+        train: Training examples; needed for `statistics=fresh` alone.
         folder: Keeps the values in a file that is named after what is measured; None keeps nothing.
         device: Where to compute.
-        jobs: How many processes work, which on a CPU is quicker than as many threads.
+        jobs: How many processes work, which on a CPU is quicker than as many threads; threads for a module
+            that is not a `Model`, as other processes could not build it.
         progress: Called with the number of points done.
 
     Raises:
-        DataError: If there are no images.
-        OptionError: If options do not fit each other or the images.
+        DataError: If there are no examples, or it is not known how their pixels are normalized.
+        OptionError: If options do not fit each other, the network or the examples.
         RunError: If the folder keeps values of another network, device, of other images or options.
+
+    Examples:
+        >>> import torch
+        >>> from dartboard import load_dataset
+        >>> from dartboard.analysis.landscape import GridOptions, landscape
+        >>> net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10))
+        >>> surface = landscape(net, load_dataset("digits"), GridOptions(of="variance", grid=3, examples=64))
+        >>> surface.values.shape
+        (3, 3)
     """
     options = options or GridOptions()
-    problem = make_problem(model, images, train, options)
+    problem = make_problem(network, data, train, options)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     grid = Grid(
@@ -114,8 +127,8 @@ def landscape(
     )
     missing = grid.missing()
     try:
-        with using_threads(1), _evaluator(problem, min(jobs, len(missing)), device) as evaluate:
-            for done, (point, value) in enumerate(parallel_map(evaluate, missing, jobs), 1):
+        with using_threads(1), _values(problem, missing, jobs, device) as values:
+            for done, (point, value) in enumerate(values, 1):
                 grid.put(point, value)
                 progress(options.of, grid.values.size - len(missing) + done, grid.values.size)
     finally:
@@ -124,16 +137,32 @@ def landscape(
 
 
 @contextmanager
-def _evaluator(
-    problem: GridProblem, jobs: int, device: torch.device | str
-) -> Iterator[Callable[[GridPoint], float]]:
-    """A function that measures a point, in this process or in others."""
+def _values(
+    problem: GridProblem, points: Sequence[GridPoint], jobs: int, device: torch.device | str
+) -> Iterator[Iterator[tuple[GridPoint, float]]]:
+    """Points with their values, in the order of completion: measured here, by processes or by threads."""
+    jobs = min(jobs, len(points))
     if jobs < 2:
-        yield PointEvaluator(problem, device)
-        return
-    with TemporaryDirectory(prefix="dartboard-") as folder:
-        problem.save(Path(folder))
-        yield partial(evaluate_saved, folder, str(device))
+        yield parallel_map(PointEvaluator(problem, device), points, 1)
+    elif isinstance(problem.network, Model):
+        with TemporaryDirectory(prefix="dartboard-") as folder:
+            problem.save(Path(folder))
+            yield parallel_map(partial(evaluate_saved, folder, str(device)), points, jobs)
+    else:
+        of_thread = threading.local()  # each thread moves a copy of the network
+
+        def evaluate(point: GridPoint) -> tuple[GridPoint, float]:
+            if not hasattr(of_thread, "evaluator"):
+                torch.set_num_threads(1)  # which is a setting of the thread
+                of_thread.evaluator = PointEvaluator(problem, device)
+            return point, of_thread.evaluator(point)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            futures = [pool.submit(evaluate, point) for point in points]
+            try:
+                yield (future.result() for future in as_completed(futures))
+            finally:
+                pool.shutdown(cancel_futures=True)
 
 
 def surfaces(landscapes: Mapping[str, Landscape], *, top: float | None = None) -> "Surfaces":

@@ -20,7 +20,9 @@ expectation S/m. So were it not for the statistics, the second V would be the fi
 divisions; for m = 1 it is the first itself.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Literal
@@ -29,6 +31,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from dartboard.arch.objective import Batch, gradients
 from dartboard.data.sampler import generator
@@ -48,9 +51,28 @@ MAX_CHUNK = 128
 
 
 def weights_of(net: nn.Module) -> dict[str, nn.Parameter]:
-    """The weights by name that a network's logits depend on, in their order."""
-    named = net.named_parameters()
-    return {name: weight for name, weight in named if not name.startswith(AUXILIARY)}
+    """The weights by name that a network's logits depend on, in their order, frozen ones included."""
+    named = {name: weight for name, weight in net.named_parameters() if weight.is_floating_point()}
+    if not isinstance(net, CellNet):
+        return named
+    return {name: weight for name, weight in named.items() if not name.startswith(AUXILIARY)}
+
+
+def batch_norms(net: nn.Module) -> list[_BatchNorm]:
+    """The batch-norms of a network; a traced program has none that can be found."""
+    return [module for module in net.modules() if isinstance(module, _BatchNorm)]
+
+
+def set_mode(net: nn.Module, *, training: bool) -> None:
+    """Sets whether batch-norms use the statistics of the batch; nothing is dropped at random either way."""
+    if isinstance(net, CellNet):
+        net.drop_path = 0.0
+        net.train(training)
+        return
+    with suppress(NotImplementedError):  # a program of torch.export has one mode
+        net.eval()
+    for module in batch_norms(net):
+        module.train(training)
 
 
 def draw_direction(
@@ -118,12 +140,13 @@ class Plane:
         directions: d1 and d2, each shaped like `weights`, which whoever asks for points sets.
 
     Raises:
-        OptionError: If there are no images to compute statistics from.
+        OptionError: If there are no images to compute statistics from, or no batch-norms that could use
+            others than those that they keep.
     """
 
     def __init__(
         self,
-        net: CellNet,
+        net: nn.Module,
         *,
         statistics: Statistics = "kept",
         fresh: Sequence[Tensor] = (),
@@ -131,40 +154,49 @@ class Plane:
     ) -> None:
         if statistics == "fresh" and not fresh:
             raise OptionError("statistics=fresh takes statistics from training images, and none are given")
+        if statistics != "kept" and not batch_norms(net):
+            raise OptionError(
+                f"statistics={statistics} is of batch-norms, and the network has none that can be changed "
+                "(those of a traced program are part of it); use statistics=kept"
+            )
         self.statistics, self.fresh = statistics, fresh
-        moved: CellNet = deepcopy(net).to(device)
-        self.net: CellNet = moved.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.net.drop_path = 0.0
-        self.net.train(statistics == "batch")
+        with warnings.catch_warnings(), torch.no_grad():  # TorchScript copies weights as clones
+            warnings.simplefilter("ignore", FutureWarning)  # of torch.export, about a class of its own
+            self.net: nn.Module = deepcopy(net).to(device)
+        if isinstance(net, CellNet):
+            self.net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        set_mode(self.net, training=statistics == "batch")
+        for weight in weights_of(self.net).values():
+            weight.requires_grad_()
         self.weights: list[Tensor] = list(weights_of(self.net).values())
         self.center = [weight.detach().to(device) for weight in weights_of(net).values()]
         self.directions: tuple[list[Tensor], list[Tensor]] = ([], [])
 
-    def at(self, a: float, b: float) -> CellNet:
+    def at(self, a: float, b: float) -> nn.Module:
         """The network at a point, ready to compute; valid until the next call."""
         with torch.no_grad():
             torch._foreach_copy_(self.weights, self.center)
             for step, direction in zip((a, b), self.directions, strict=True):
                 torch._foreach_add_(self.weights, direction, alpha=step)
         if self.statistics == "fresh":
-            self._refresh_statistics()
+            self.refresh_statistics()
         return self.net
 
     @torch.no_grad()
-    def _refresh_statistics(self) -> None:
+    def refresh_statistics(self) -> None:
         """Sets running statistics to the mean of those of the batches of `fresh`."""
-        norms = [module for module in self.net.modules() if isinstance(module, nn.BatchNorm2d)]
+        norms = batch_norms(self.net)
         momenta = [module.momentum for module in norms]
         for module in norms:  # those of a point that overflowed would stay: infinity times 0 is NaN
             module.reset_running_stats()
-        self.net.train()
+        set_mode(self.net, training=True)
         for number, x in enumerate(self.fresh, 1):
             for module in norms:
                 module.momentum = 1 / number
             self.net(x)
         for module, momentum in zip(norms, momenta, strict=True):
             module.momentum = momentum
-        self.net.eval()
+        set_mode(self.net, training=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +259,7 @@ def variance(context: MeasureContext, a: float, b: float) -> Tensor:
     return per_example(plane.at(a, b), context.batches)
 
 
-def mean_gradient(net: CellNet, weights: Sequence[Tensor], batches: Sequence[Batch]) -> list[Tensor]:
+def mean_gradient(net: nn.Module, weights: Sequence[Tensor], batches: Sequence[Batch]) -> list[Tensor]:
     """The gradient of the mean cross-entropy of all examples, shaped like the weights.
 
     It is zero in weights that no logit depends on, as those of a node that feeds nothing.
@@ -244,10 +276,11 @@ def count_examples(batches: Sequence[Batch]) -> int:
     return sum(len(y) for _, y in batches)
 
 
-def per_example(net: CellNet, batches: Sequence[Batch], *, max_bytes: int = MAX_BYTES) -> Tensor:
+def per_example(net: nn.Module, batches: Sequence[Batch], *, max_bytes: int = MAX_BYTES) -> Tensor:
     """The variance over all examples, for a network in evaluation mode; a scalar in double precision.
 
-    At most `max_bytes` of gradients of single examples exist at once.
+    At most `max_bytes` of gradients of single examples exist at once. Modules that cannot be vectorized,
+    such as TorchScript, are differentiated for one example after the other.
     """
     weights = {name: weight.detach() for name, weight in weights_of(net).items()}
     size = sum(weight.numel() * weight.element_size() for weight in weights.values())
@@ -258,8 +291,15 @@ def per_example(net: CellNet, batches: Sequence[Batch], *, max_bytes: int = MAX_
 
     for images, labels in batches:
         for x, y in zip(images.split(chunk), labels.split(chunk), strict=True):
-            grads: dict[str, Tensor] = vmap(grad(loss), (None, 0, 0))(weights, x, y)
-            moments.add(list(grads.values()))
+            try:
+                grads: dict[str, Tensor] = vmap(grad(loss), (None, 0, 0))(weights, x, y)
+                moments.add(list(grads.values()))
+            except RuntimeError:
+                if isinstance(net, CellNet):
+                    raise
+                for one in zip(x.split(1), y.split(1), strict=True):
+                    single = mean_gradient(net, list(weights_of(net).values()), [one])
+                    moments.add([part[None] for part in single])
     return moments.variance()
 
 

@@ -1,14 +1,13 @@
-"""Curvature of a loss: extreme eigenvalues of a Hessian, from Hessian-vector products."""
+"""Curvature of a loss: the largest eigenvalue of a Hessian, from Hessian-vector products."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from torch import Tensor
 
 from dartboard.arch.objective import Batch, Objective, gradients
@@ -30,7 +29,7 @@ def largest_eigenvalue(objective: Objective, batch: Batch, *, tolerance: float =
     """
     size = sum(parameter.numel() for parameter in objective.relaxation.arch_parameters())
     with arch_hessian(objective, [batch]) as product:
-        return float(extreme_eigenvalues(product, size, tolerance=tolerance)[0])
+        return top_eigenvalue(product, size, tolerance)
 
 
 @contextmanager
@@ -76,38 +75,22 @@ def _product(objective: Objective, batch: Batch) -> Product:
     return product
 
 
-def extreme_eigenvalues(
-    product: Product, size: int, *, count: int = 1, end: Literal["LA", "SA"] = "LA", tolerance: float = 1e-3
-) -> Floats:
-    """The `count` largest (`LA`) or smallest (`SA`) eigenvalues of a symmetric matrix, outermost first.
+def top_eigenvalue(product: Product, size: int, tolerance: float) -> float:
+    """The largest eigenvalue of a symmetric matrix of `size` rows to a relative tolerance.
 
-    Args:
-        product: The matrix, as its product with a vector.
-        size: Its rows.
-        count: How many eigenvalues; fewer come where it has fewer rows.
-        end: Which end of the spectrum.
-        tolerance: The relative accuracy.
-
-    Returns:
-        Eigenvalues [min(count, size)]: first those that were found, then NaN for those that Lanczos' method
-        did not come to; all NaN where products are not finite.
+    NaN where products are not finite, or Lanczos' method does not find it.
     """
-    count = min(count, size)
     start = np.random.default_rng(0).standard_normal(size)
     first = product(start)
     if not np.isfinite(first).all():
-        return np.full(count, math.nan)
+        return math.nan
     if not first.any():
-        return np.zeros(count)
-    if size <= max(SMALL, count + 1):
-        values = np.linalg.eigvalsh(np.stack([product(row) for row in np.eye(size)]))
-    else:
-        operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(-1)), dtype=np.float64)
-        try:
-            values = eigsh(operator, k=count, which=end, v0=start, tol=tolerance, return_eigenvectors=False)
-        except ArpackNoConvergence as error:
-            values = error.eigenvalues  # those that were found
-        except ArpackError:
-            values = np.empty(0)
-    ordered = np.sort(np.asarray(values, dtype=np.float64))[:: -1 if end == "LA" else 1][:count]
-    return np.pad(ordered, (0, count - len(ordered)), constant_values=math.nan)
+        return 0.0
+    if size <= SMALL:
+        return float(np.linalg.eigvalsh(np.stack([product(row) for row in np.eye(size)]))[-1])
+    operator = LinearOperator((size, size), matvec=lambda v: product(v.reshape(-1)), dtype=np.float64)
+    try:
+        (value,) = eigsh(operator, k=1, which="LA", v0=start, tol=tolerance, return_eigenvectors=False)
+    except ArpackError:
+        return math.nan
+    return float(value)

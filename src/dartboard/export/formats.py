@@ -124,7 +124,8 @@ class ExportRequest:
 class LoadedNetwork:
     """An exported network that is ready to run, with its metadata.
 
-    `forward` takes normalized images, float32 [N, C, H, W], to logits [N, classes] on the same device.
+    `forward` takes normalized images, float32 [N, C, H, W], to logits [N, classes] on the same device. It is
+    a module where torch runs it.
     """
 
     forward: Callable[[Tensor], Tensor]

@@ -5,7 +5,7 @@ import warnings
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from dartboard.errors import ModelError, UnsafeFileError
 from dartboard.export.formats import (
@@ -50,14 +50,20 @@ def load(path: Path, device: torch.device) -> LoadedNetwork:
     except (RuntimeError, UnsafeFileError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise ModelError(f"{path}: not a TorchScript program ({reason})") from None
-    program.eval()
+    return LoadedNetwork(_Program(program.eval()), Metadata.from_json(extra[METADATA_FILE]))
 
-    def forward(images: Tensor) -> Tensor:
-        with torch.jit.optimized_execution(False):  # type: ignore[attr-defined]  # or each size is compiled
-            logits: Tensor = program(images)
+
+class _Program(nn.Module):
+    """A TorchScript program as a module, interpreted: otherwise it is compiled for each size."""
+
+    def __init__(self, program: nn.Module) -> None:
+        super().__init__()
+        self.program = program
+
+    def forward(self, images: Tensor) -> Tensor:
+        with torch.jit.optimized_execution(False):  # type: ignore[attr-defined]
+            logits: Tensor = self.program(images)
         return logits
-
-    return LoadedNetwork(forward, Metadata.from_json(extra[METADATA_FILE]))
 
 
 FORMATS.register("torchscript")(Format(".pt", "TorchScript, for torch in Python and C++", pack, load))

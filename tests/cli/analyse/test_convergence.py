@@ -61,6 +61,22 @@ def test_the_same_command_reads_what_is_there_and_more_adds_to_it(data: str, cap
     }
 
 
+def test_only_some_of_the_family_and_the_others_later(data: str, capsys: Capture) -> None:
+    base = ["darts-v2", "epochs=1", *TINY[1:], "--data", data, "--variants", "2"]
+    some = found(capsys, *base, "--only", "darts-v2-2")
+    assert some["out"] == "runs/convergence-darts-v2-few"
+    assert list(some["cells"]) == ["darts-v2-2"]
+    assert [path.name for path in Path(some["out"], "runs").iterdir()] == ["darts-v2-2-lr0.025-s0"]
+    begun = Run.read(f"{some['out']}/runs/darts-v2-2-lr0.025-s0").environment()
+    whole = found(capsys, *base)
+    assert list(whole["cells"]) == ["darts-v2", "darts-v2-1", "darts-v2-2"]
+    assert Run.read(f"{some['out']}/runs/darts-v2-2-lr0.025-s0").environment() == begun
+    names = ["--only", "darts-v2", "darts-v2-1", *TINY[1:]]  # settings may stand behind them
+    two = found(capsys, "darts-v2", "epochs=1", "--data", data, "--variants", "2", *names)
+    assert list(two["cells"]) == ["darts-v2", "darts-v2-1"]
+    assert "did you mean 'darts-v2-2'?" in complaint(capsys, *base, "--only", "darts-v2-3")
+
+
 def trained(label: str) -> str:
     return str(Run.read(f"out/runs/{label}-lr0.025-s0").config["cell"])
 

@@ -59,7 +59,20 @@ def test_the_weights_of_a_training(capsys: Capture) -> None:
     assert other["largest"][0] != pytest.approx(found["largest"][0], rel=0.01)
     assert "chooses among the checkpoints of a search" in refused(capsys, "run", "--fall-back")
     assert "is trained already; leave out epochs=3" in refused(capsys, "run", "epochs=3")
-    assert "--out is where a cell is trained" in refused(capsys, "run", "--out", "other")
+    assert "--out is for a cell's training and for --density" in refused(capsys, "run", "--out", "other")
+    words = ("run", "--count", 1, "--examples", 12)
+    few, many = (facts(capsys, *words, "--trace", "--probes", number)["trace"] for number in (3, 6))
+    assert (few["probes"], many["probes"]) == (3, 6)
+    assert few["mean"] != many["mean"]
+    density = facts(capsys, *words, "--density", "--probes", 3, "--degree", 4, "--out", "other")
+    assert density["trace"]["mean"] == pytest.approx(few["mean"], rel=1e-5)
+    assert [len(row) for row in density["density"]["weights"]] == [4, 4, 4]
+    assert json.loads(Path("other/hessian.json").read_text()) == density
+    assert Path("other/density.png").exists()
+    assert main(["analyse", "hessian", "run", "--trace", "--examples", "12", "--quiet"]) == 0
+    assert "(standard error, 10 probes)" in capsys.readouterr().out
+    assert "--probes is of --trace or --density" in refused(capsys, "run", "--probes", 3)
+    assert "--degree is of --density" in refused(capsys, "run", "--trace", "--degree", 3)
 
 
 def test_every_flag_matters(trained: str, tmp_path: Path, capsys: Capture) -> None:
@@ -95,6 +108,7 @@ def test_the_architecture_of_a_search(tmp_path: Path, capsys: Capture) -> None:
     assert found["parameters"] == 18
     assert found["examples"] == 8
     assert found["largest"] == sorted(found["largest"], reverse=True)
+    assert facts(capsys, "run", "--examples", 8, "--trace")["trace"]["probes"] == 10
     assert "--which is of trained networks" in refused(capsys, "run", "--which", "best")
     assert "leave out epochs=3" in refused(capsys, "run", "epochs=3")
     more = facts(capsys, "run", "--examples", 24)  # more than a batch of the search

@@ -159,7 +159,8 @@ def test_people_are_told_the_shape(trained: str, capsys: Capture) -> None:
 
 def test_mistakes_are_one_line(trained: str, capsys: Capture) -> None:
     assert "is trained already; leave out epochs=3" in refused(capsys, trained, "epochs=3")
-    assert "give one network or cell alone" in refused(capsys, CELL, "darts-v2")
+    assert "landscape needs a WHAT" in refused(capsys, "epochs=3")
+    assert "leave out --grid and --radius" in refused(capsys, trained, "--full", "--grid", "5")
     assert "did you mean 'darts-v2'" in refused(capsys, "darts-v3")
     assert "is a file" in refused(capsys, Path(trained) / "best.safetensors", "--which", "last")
     assert "radius" in refused(capsys, trained, "--radius", "1e300")

@@ -2,8 +2,11 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 
 from dartboard.viz.band import Band
+from dartboard.viz.line_styles import line_styles
+from dartboard.viz.plots import curves
 from dartboard.viz.plots.curves import CROWDED, ReferenceCurve, plot_regret
 
 RANDOM = ReferenceCurve("random, best of 2", [0.3, 0.2])
@@ -83,3 +86,18 @@ def test_few_methods_share_one_panel() -> None:
     bands = {f"m{place}": band(0.01) for place in range(CROWDED)}
     (axes,) = plot_regret(bands, "epochs", "one", RANDOM).axes
     assert len(axes.collections) == CROWDED
+
+
+def test_legends_say_what_bands_are() -> None:
+    """Of one standard deviation over seeds, in every figure that has bands; nothing where there are none."""
+    x, flat = np.arange(1.0, 4.0), np.zeros(3)
+    wide, narrow = Band(x, flat + 0.5, flat + 0.1), Band(x, flat + 0.5, flat)
+    for band, expected in ((wide, "bands: mean +- 1 std over seeds"), (narrow, "")):
+        figures = (
+            curves.plot_band_grid({"loss": {"lr 1": {"a": band}}}),
+            curves.plot_band_panels({name: {"a": band} for name in "xyz"}, line_styles(["a"])),
+            curves.plot_regret({"a": band}, "epochs", "few", curves.ReferenceCurve("random", [0.1])),
+        )
+        for figure in figures:
+            [own] = [thing for thing in figure.findobj(Legend) if thing.get_texts()]
+            assert own.get_title().get_text() == expected

@@ -37,7 +37,7 @@ def draw_race(race: Race) -> Figure:
         axes.set_xscale("log", base=2)
     if not right.lines:
         right.text(0.5, 0.5, "no expert is the best", ha="center", transform=right.transAxes)
-    left.legend(fontsize=8)
+    left.legend(fontsize=8, title="bars: mean +- 1 standard error over runs", title_fontsize=8)
     return figure
 
 

@@ -9,6 +9,7 @@ TOOLS = {
     "variants": "dartboard.cli.analyse.variants",
     "convergence": "dartboard.cli.analyse.convergence",
     "landscape": "dartboard.cli.analyse.landscape",
+    "line": "dartboard.cli.analyse.line",
     "hessian": "dartboard.cli.analyse.hessian",
     "trajectory": "dartboard.cli.analyse.trajectory",
     "attention": "dartboard.cli.analyse.attention",

@@ -4,18 +4,31 @@ Each CELL is a published cell, a run's directory, a file with a genotype, or a g
 adds random variants of each. All are trained from each of the seeds at each of the learning rates, without
 regularization, on small networks unless settings such as epochs=50 net.channels=16 net.cells=8 say otherwise.
 Trainings are ordinary runs in OUT/runs; curves and numbers are written to OUT. Ctrl-C saves and stops, and
-the same command resumes; more cells, rates or seeds add to what is there.
+the same command resumes; more cells, rates or seeds add to what is there. With --only some of the cells are
+trained and drawn, named by their labels in the table, such as darts-v2-1 for the first variant of darts-v2;
+they join the comparison in OUT, and the command without --only adds the others.
+
+Networks that are no cells, timm:NAME and exported Python files, are compared among each other: they are
+trained from fresh weights in this process, and a finished training is kept in OUT/modules. Opening an
+exported .py file runs the code in it: open only files that you trust.
 """
 
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from dartboard.cli.analyse.networks import SETTING, SMALL, candidates
+from dartboard.cli.analyse.networks import (
+    SETTING,
+    SMALL,
+    candidates,
+    fresh_network,
+    is_module,
+    unique_names,
+)
 from dartboard.cli.arguments import (
     RUNS,
     UsageError,
@@ -28,28 +41,35 @@ from dartboard.cli.arguments import (
     prepare_device,
     split_executor_words,
 )
-from dartboard.cli.processes import report_stop, stop_on_signals
+from dartboard.cli.processes import interrupt_on_signals, report_stop, stop_on_signals
 from dartboard.cli.render import Terminal, align_columns, as_json, progress, write_all
-from dartboard.errors import Stopped
+from dartboard.errors import Stopped, UnknownNameError
 from dartboard.runs.lookup import find_genotype, home_of, space_name, space_of_run
 from dartboard.space import Genotype, load_space
+from dartboard.utils.processes import using_threads
+
+if TYPE_CHECKING:
+    from dartboard.analysis.comparison import Comparison
 
 PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*")
 MAX_LABEL = 40
 """Characters of an argument that can name a cell."""
 KINDS = ("connections", "operations", "widest")
 NUMBERS = "convergence.json"
+MODULE_SETTINGS = ("epochs", "batch", "weights.momentum", "weights.weight_decay", "weights.clip")
+"""Settings of the training of networks that are no cells."""
 HEAD = ("", "width", "depth", "parameters", "loss area", "loss", "accuracy", "epochs to loss", "to accuracy")
 
 
 def configure(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     add = parser.add_argument
-    add("cells", nargs="+", metavar="CELL", help="a published cell, a run, a file, or a genotype")
+    add("cells", nargs="+", metavar="CELL", help="a published cell, a run, a file, a genotype; or timm:NAME")
     parser.set_defaults(overrides=[])  # settings such as epochs=10 that stand behind flags
     add("--variants", type=positive, metavar="N", help="number of random variants of each cell to add")
     add("--kind", choices=KINDS, help="what varies (default: connections); of the widest there is one")
     add("--seed", type=int, metavar="N", help="random seed of the variants (default: 0)")
+    add("--only", nargs="+", metavar="CELL", help="of all these, train and draw those that are so labeled")
     add("--lr", type=rates, metavar="A,B", help="learning rates at the start (default: 0.025)")
     add("--seeds", type=seeds, metavar="SEEDS", help="0-2 for a range, 0,3 for single ones (default: 0)")
     add("--data", metavar="D", help="images; see dartboard list datasets (default: cluttered-digits)")
@@ -87,10 +107,14 @@ def seeds(text: str) -> tuple[int, ...]:
 
 def run(args: Namespace) -> int:
     """Train what is missing, write the curves and print the table."""
-    executor_words, words = split_executor_words([*args.cells, *args.overrides])
+    only = [word for word in args.only or () if not SETTING.match(word)]
+    settings_behind = [word for word in args.only or () if SETTING.match(word)]
+    executor_words, words = split_executor_words([*args.cells, *args.overrides, *settings_behind])
     cell_words = [word for word in words if not SETTING.match(word)]
     settings = [word for word in words if SETTING.match(word)]
     _check(args, cell_words, settings)
+    if any(map(is_module, cell_words)):
+        return _run_modules(args, cell_words, settings, only)
     plugins = load_plugins(args.plugin)
     cells = _cells(args, cell_words)
     from dartboard.analysis.convergence import Comparer, ComparisonPlan, make_settings
@@ -100,7 +124,11 @@ def run(args: Namespace) -> int:
     flags: dict[str, Any] = {"space": space_name(cell_words[0], args.space, space), "plugins": plugins}
     flags |= {} if args.data is None else {"data": {"name": args.data}}
     config = make_settings(SMALL, flags, words=settings)
-    plan, device = ComparisonPlan.of(cells, config), prepare_device(args.device, None)
+    for label in only:
+        if label not in cells:
+            raise UnknownNameError("cell of the comparison", label, cells)
+    chosen = {label: cell for label, cell in cells.items() if not only or label in only}
+    plan, device = ComparisonPlan.of(chosen, config), prepare_device(args.device, None)
     out: Path = args.out or RUNS / f"convergence-{first}-{Path(config.data.name).stem}"
     comparer = Comparer(plan, out, device)
     lrs, first_seeds = args.lr or (config.weights.lr,), args.seeds or (config.seed,)
@@ -111,12 +139,61 @@ def run(args: Namespace) -> int:
                 comparison = comparer.run(lrs, first_seeds, executor=executor, progress=report_progress)
         except (Stopped, KeyboardInterrupt) as stop:
             return report_stop(stop, caught)
+    _report(args, comparison, out)
+    return 0
+
+
+def _report(args: Namespace, comparison: "Comparison", out: Path) -> None:
+    """Write curves and numbers, and print the table."""
     facts = comparison.facts(loss=args.loss, accuracy=args.accuracy)
     write_all(out, {"curves": comparison.plot()}, NUMBERS, facts)
     if args.json:
         print(as_json({"out": str(out)} | facts))
     else:
         Terminal().write([*_lines(facts), f"written to {out}"])
+
+
+def _run_modules(args: Namespace, words: Sequence[str], settings: Sequence[str], only: Sequence[str]) -> int:
+    """Train networks that are no cells, in this process, from fresh weights."""
+    from dartboard.analysis.convergence import make_settings
+    from dartboard.analysis.module_training import ModuleTraining, compare_modules
+    from dartboard.data import load_dataset
+
+    for flag in ("variants", "kind", "space", "plugin", "executor", "jobs"):
+        if getattr(args, flag):
+            raise UsageError(f"--{flag} is of cells; {next(filter(is_module, words))} is none")
+    for word in settings:
+        if word.partition("=")[0] not in MODULE_SETTINGS:
+            raise UsageError(f"{word} is of cells; other networks have {', '.join(MODULE_SETTINGS)}")
+    device, config = prepare_device(args.device, None), make_settings(SMALL, words=settings)
+    data = load_dataset(args.data or config.data.name)
+    factories = {
+        name: fresh_network(word, data) for name, word in zip(unique_names(words), words, strict=True)
+    }
+    for label in only:
+        if label not in factories:
+            raise UnknownNameError("network of the comparison", label, factories)
+    out: Path = args.out or RUNS / f"convergence-{next(iter(factories))}-{data.name}"
+    weights = config.weights
+    training = ModuleTraining(
+        config.epochs, config.batch, weights.momentum, weights.weight_decay, weights.clip
+    )
+    with interrupt_on_signals() as caught:
+        try:
+            with progress(quiet=args.quiet) as report_progress, using_threads(1):
+                comparison = compare_modules(
+                    {label: make for label, make in factories.items() if not only or label in only},
+                    data,
+                    training,
+                    lrs=args.lr or (weights.lr,),
+                    seeds=args.seeds or (config.seed,),
+                    folder=out,
+                    device=device,
+                    progress=report_progress,
+                )
+        except KeyboardInterrupt as stop:
+            return report_stop(stop, caught)
+    _report(args, comparison, out)
     return 0
 
 
@@ -190,7 +267,8 @@ def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
 
 
 def _row(name: str, cell: dict[str, Any], result: dict[str, Any]) -> tuple[str, ...]:
-    shape = (f"{cell['width']:g}", str(cell["depth"]), f"{cell['parameters']:,}")
+    width, depth = (f"{cell[key]:g}" if key in cell else "-" for key in ("width", "depth"))
+    shape = (width, depth, f"{cell['parameters']:,}")
     ends = [result["area"]["loss"], result["final"]["loss"], result["final"]["accuracy"]]
     numbers = ("-" if value is None else f"{value:.4f}" for value in ends)
     return (name, *shape, *numbers, *(_mean(result["epochs_to"][metric]) for metric in ("loss", "accuracy")))

@@ -1,9 +1,12 @@
-"""Look around a trained network: its loss, or its gradients, on a grid of points about its weights.
+"""Look around trained networks: their loss, or their gradients, on a grid of points about their weights.
 
-WHAT is the run of a training or a model's file; or a cell (published, of a search, in a file, or typed),
-which is trained first, on a small network unless settings such as epochs=30 net.channels=16 say otherwise, as
-an ordinary run in OUT/runs. Values, pictures and numbers are written to OUT. The same command resumes
-what was stopped. All is computed with one thread a process, so that the numbers do not depend on --jobs.
+WHAT is the run of a training, a model's file, an exported network (.py, .pt, .pt2), timm:NAME or
+timm:NAME@WEIGHTS.safetensors; or a cell (published, of a search, in a file, or typed), which is trained
+first, on a small network unless settings such as epochs=30 net.channels=16 say otherwise, as an ordinary run
+in OUT/runs. Several are measured on the same grid and drawn side by side on one scale. Values, pictures and
+numbers are written to OUT. The same command resumes what was stopped. All is computed with one thread a
+process, so that the numbers do not depend on --jobs. Opening an exported .py or .pt file runs the code in
+it: open only files that you trust.
 """
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -12,14 +15,24 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.analyse.networks import add_network_flags, directory_name, open_network, train_cell
-from dartboard.cli.arguments import RUNS, above_zero, positive, prepare_device
+from dartboard.cli.analyse.networks import (
+    NETWORKS,
+    SETTING,
+    add_network_flags,
+    is_trained,
+    open_network,
+    train_cell,
+    unique_names,
+)
+from dartboard.cli.arguments import RUNS, UsageError, above_zero, positive, prepare_device
 from dartboard.cli.processes import interrupt_on_signals, report_stop
 from dartboard.cli.render import Terminal, as_json, progress, write_all
 
 if TYPE_CHECKING:
     from dartboard.analysis.landscape import Landscape
 
+MAX_NAME = 80
+"""Characters of the networks' names in the name of a folder."""
 MEASURES = ("loss", "variance", "gradient", "smoothness")
 OPTIONS = (
     *("of", "grid", "radius", "directions", "vectors"),
@@ -41,11 +54,12 @@ WORDS = {
 def configure(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     add = parser.add_argument
-    add("what", metavar="WHAT", help="a run of dartboard train, a model's file, or a cell")
-    add("overrides", nargs="*", metavar="KEY=VALUE", help="settings of the training of a cell")
+    add("what", nargs="+", metavar="WHAT", help=NETWORKS)
+    parser.set_defaults(overrides=[])  # settings of the training of a cell, such as epochs=10, behind flags
     add("--of", choices=MEASURES, default="loss", help="what is measured (default: loss)")
-    add("--grid", type=odd, default=21, metavar="N", help="points along each side; odd (default: 21)")
-    add("--radius", type=above_zero, default=1.0, metavar="R", help="how far the grid reaches (default: 1)")
+    add("--grid", type=odd, metavar="N", help="points along each side; odd (default: 21)")
+    add("--radius", type=above_zero, metavar="R", help="how far the grid reaches (default: 1)")
+    add("--full", action="store_true", help="the grid of Li et al. (2018): 51x51 points, radius 1")
     add("--directions", choices=("filter", "gaussian"), default="filter", help="default: filter-normalized")
     add(
         "--vectors", choices=("zero", "drawn"), default="zero", help="move biases and batch-norms too, or not"
@@ -77,53 +91,82 @@ def odd(text: str) -> int:
 
 
 def run(args: Namespace) -> int:
-    """Measure what is missing, draw, and print the shape in a few numbers."""
+    """Measure what is missing, draw, and print the shapes in a few numbers."""
     from dartboard.analysis.grid import GridOptions
     from dartboard.analysis.landscape import landscape
     from dartboard.config.loader import ConfigLoader
 
-    device = prepare_device(args.device, None)
-    out: Path = args.out or RUNS / f"landscape-{directory_name(args.what)}"
+    words = [*args.what, *args.overrides]
+    args.overrides = [word for word in words if SETTING.match(word)]
+    networks = [word for word in words if not SETTING.match(word)]
+    if not networks:
+        raise UsageError(f"landscape needs a WHAT: {NETWORKS}")
+    if args.full and (args.grid is not None or args.radius is not None):
+        raise UsageError("--full is 51x51 points with radius 1; leave out --grid and --radius")
+    args.grid, args.radius = (51, 1.0) if args.full else (args.grid or 21, args.radius or 1.0)
+    has_cells = not all(map(is_trained, networks))
+    device, names = prepare_device(args.device, None), unique_names(networks)
+    out: Path = args.out or RUNS / f"landscape-{'-'.join(names)[:MAX_NAME]}"
     values = {name: getattr(args, name) for name in OPTIONS}
+    measured: dict[str, Landscape] = {}
+    images: dict[str, str] = {}
     with interrupt_on_signals() as caught:
         try:
             with progress(quiet=args.quiet) as report_progress:
                 options = ConfigLoader(GridOptions, {}, "").validate(values)
-                where = train_cell(args, out, device, report_progress)
-                network = open_network(
-                    where, args, examples=options.examples, which=args.which, fresh=options.fresh
-                )
-                measured = landscape(
-                    network.model,
-                    network.images,
-                    options,
-                    train=network.train,
-                    folder=out,
-                    device=device,
-                    jobs=args.jobs,
-                    progress=report_progress,
-                )
+                for what, name in zip(networks, names, strict=True):
+                    folder = out if len(names) == 1 else out / name
+                    where = what
+                    if not (has_cells and is_trained(what)):
+                        where = train_cell(what, args, folder, device, report_progress)
+                    network = open_network(
+                        where, args, examples=options.examples, which=args.which, fresh=options.fresh
+                    )
+                    measured[name] = landscape(
+                        network.network,
+                        network.images,
+                        options,
+                        train=network.train,
+                        folder=folder,
+                        device=device,
+                        jobs=args.jobs,
+                        progress=report_progress,
+                    )
+                    images[name] = network.description
         except KeyboardInterrupt as stop:
             return report_stop(stop, caught)
-    _report(args, measured, out, network.description)
+    _report(args, dict(zip(names, networks, strict=True)), measured, images, out)
     return 0
 
 
-def _report(args: Namespace, measured: "Landscape", out: Path, images: str) -> None:
+def _report(
+    args: Namespace,
+    networks: dict[str, str],
+    measured: dict[str, "Landscape"],
+    images: dict[str, str],
+    out: Path,
+) -> None:
     """Write pictures and numbers, and print."""
     from dartboard.analysis.landscape import summary, surfaces
     from dartboard.viz.plots import plot_contours, plot_heat, plot_surfaces
 
-    shape, panels = summary(measured), surfaces({directory_name(args.what): measured})
+    shapes, panels = {name: summary(one) for name, one in measured.items()}, surfaces(measured)
     flat = plot_contours if args.of == "loss" else plot_heat
     figures = {f"{args.of}-flat": flat(panels), f"{args.of}-surface": plot_surfaces(panels)}
-    facts = {"what": args.what, "images": images, "shape": shape, **measured.facts()}
+    every = {
+        name: {"what": networks[name], "images": images[name], "shape": shapes[name], **one.facts()}
+        for name, one in measured.items()
+    }
+    facts = next(iter(every.values())) if len(every) == 1 else {"networks": every}
     write_all(out, figures, f"{args.of}-numbers.json", facts)
     if args.json:
         print(as_json({"out": str(out)} | facts))
         return
-    grid = f"{args.grid}x{args.grid} points, radius {args.radius:g}, {images}"
-    longest = max(len(WORDS[name]) for name in shape)
-    lines = (f"{WORDS[name].ljust(longest)}  {value:.4g}" for name, value in shape.items())
-    head = Text.assemble((args.of, "bold"), (f"  {grid}", "dim"))
-    Terminal().write([head, *lines, f"written to {out}"])
+    lines: list[Text | str] = []
+    grid = f"{args.grid}x{args.grid} points, radius {args.radius:g}"
+    for name, shape in shapes.items():
+        head = args.of if len(shapes) == 1 else f"{args.of} of {name}"
+        lines.append(Text.assemble((head, "bold"), (f"  {grid}, {images[name]}", "dim")))
+        longest = max(len(WORDS[key]) for key in shape)
+        lines += [f"{WORDS[key].ljust(longest)}  {value:.4g}" for key, value in shape.items()]
+    Terminal().write([*lines, f"written to {out}"])

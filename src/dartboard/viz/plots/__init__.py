@@ -4,6 +4,7 @@ from dartboard.viz.plots.accuracies import EdgeAccuracies, plot_accuracies, plot
 from dartboard.viz.plots.choices import HeatMap, plot_heat_maps, plot_margins, plot_op_counts
 from dartboard.viz.plots.curves import (
     ReferenceCurve,
+    band_note,
     draw_band,
     mark_epochs,
     plot_band_grid,
@@ -12,7 +13,9 @@ from dartboard.viz.plots.curves import (
     plot_regret,
 )
 from dartboard.viz.plots.landscape import Surfaces, plot_contours, plot_heat, plot_surfaces
+from dartboard.viz.plots.lines import plot_line
 from dartboard.viz.plots.shapes import ShapePanel, draw_bubbles, draw_stars, plot_shape_panels, plot_shapes
+from dartboard.viz.plots.spectrum import plot_density
 
 __all__ = [
     "EdgeAccuracies",
@@ -20,6 +23,7 @@ __all__ = [
     "ReferenceCurve",
     "ShapePanel",
     "Surfaces",
+    "band_note",
     "draw_band",
     "draw_bubbles",
     "draw_stars",
@@ -28,9 +32,11 @@ __all__ = [
     "plot_band_grid",
     "plot_band_panels",
     "plot_contours",
+    "plot_density",
     "plot_heat",
     "plot_heat_maps",
     "plot_history",
+    "plot_line",
     "plot_margins",
     "plot_op_counts",
     "plot_regret",

@@ -1,7 +1,7 @@
 """Curves: metrics of a run over epochs, means with bands, regret while searching."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,6 +14,8 @@ from dartboard.viz.band import Band
 from dartboard.viz.line_styles import LineStyle, line_styles
 
 BAND_ALPHA = 0.15
+BAND_NOTE = "bands: mean +- 1 std over seeds"
+"""Title of the legend of a figure that has bands."""
 COLUMNS = 3
 LEGEND_COLUMNS = 4
 HISTORY_PANELS = {"loss": "loss", "accuracy": "accuracy"}
@@ -70,7 +72,9 @@ def plot_band_grid(grid: Mapping[str, Mapping[str, Mapping[str, Band]]]) -> Figu
     for axes in panels[-1]:
         axes.set_xlabel("epoch")
     handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", fontsize="small", frameon=False)
+    every = [band for columns in grid.values() for bands in columns.values() for band in bands.values()]
+    legend: dict[str, Any] = {"fontsize": "small", "title_fontsize": "small", "frameon": False}
+    figure.legend(handles, labels, loc="outside right upper", title=band_note(every), **legend)
     return figure
 
 
@@ -95,8 +99,14 @@ def plot_band_panels(panels: Mapping[str, Mapping[str, Band]], styles: Mapping[s
         axes.set_xlabel("epochs")
     handles, labels = grid[0, 0].get_legend_handles_labels()
     columns = min(len(labels), LEGEND_COLUMNS)
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
+    title = band_note(band for bands in panels.values() for band in bands.values())
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, title=title, frameon=False)
     return figure
+
+
+def band_note(bands: Iterable[Band]) -> str | None:
+    """What bands show, as the title of a legend; None if there are none to see."""
+    return BAND_NOTE if any(np.any(band.std) for band in bands) else None
 
 
 def draw_band(axes: Axes, band: Band, color: str, label: str, **line: Any) -> None:
@@ -154,7 +164,7 @@ def plot_regret(
         _draw_regret(axes, band, styles[label], label, with_band=not crowded)
     _draw_reference(axes, reference, timed=unit == "seconds")
     _scale_axes(axes, unit)
-    parts[0].legend(loc="outside right upper", frameon=False, handlelength=4)
+    parts[0].legend(loc="outside right upper", frameon=False, handlelength=4, title=band_note(known.values()))
     axes.set(xlabel=unit, ylabel=f"test regret on {dataset} (points)")
     if crowded:
         panels = parts[1].subplots(rows, CROWDED_COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
