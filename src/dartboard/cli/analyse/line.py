@@ -124,7 +124,8 @@ def _open(what: str, args: Namespace) -> TrainedNetwork:
 
 def _checkpoints(what: str) -> tuple[list[dict[str, "torch.Tensor"]], list[str]]:
     """The networks in the last checkpoints of a training, with their steps."""
-    from dartboard.runs.checkpoint import list_checkpoints, load_checkpoint
+    from dartboard.runs.checkpoint import load_checkpoint
+    from dartboard.runs.checkpoint_files import list_checkpoints
 
     paths = list_checkpoints(Path(what) / CHECKPOINTS) if is_run(Path(what)) else []
     if len(paths) < 2:
