@@ -107,8 +107,8 @@ def loss_line(
         beyond: How far the line goes on beyond the first and the last state, in units of its first and last
             part.
         statistics: What batch-norms normalize by: `kept` takes running statistics from the line as well,
-            beyond its ends those of the end; `fresh` recomputes them from training images at every point; `batch`, those
-            of each batch.
+            beyond its ends those of the end; `fresh` recomputes them from training images at every point;
+            `batch` takes those of each batch.
         train: Training examples; needed for `fresh` alone.
         examples: Examples, at the most, spread evenly over those given.
         batch: Examples that pass the network together.
