@@ -25,6 +25,7 @@ PICTURES = {
     "topology": "shape/standing.png",
     "convergence": "learn/curves.png",
     "landscape": "around/loss-flat.png",
+    "line": "between/line.png",
     "trajectory": "went/trajectory.png",
     "attention": "looks/attention.png",
     "stability": "steady/stability.png",

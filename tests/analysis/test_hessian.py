@@ -143,6 +143,11 @@ def test_modules_with_attention():
         (nn.Sequential(network(), nn.Unflatten(1, (2, 2))), pairs(), r"gives \[20, 2, 2\] for 20 examples"),
         (network(), (pairs()[0], torch.full((20,), 4)), "there is a label 4, but the network has 4 classes"),
         (network(), (pairs()[0], torch.zeros(3).long()), "20 examples with 3 labels"),
+        (
+            nn.Sequential(network(), nn.Hardsigmoid()),
+            pairs(),
+            "a part of the network has no second derivative",
+        ),
         (network(), images(), "not known how these images are normalized"),
     ],
 )

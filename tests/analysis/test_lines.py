@@ -43,7 +43,8 @@ def test_points_are_mixtures_of_both_networks():
         mixed = {
             name: (1 - position) * a + position * second.state_dict()[name] for name, a in states[0].items()
         }
-        mixed["1.running_var"].clamp_(min=0)
+        for name in ("1.running_mean", "1.running_var"):  # beyond the ends those of the end
+            mixed[name] = torch.lerp(states[0][name], states[1][name], min(max(position, 0.0), 1.0))
         mixed["1.num_batches_tracked"] = states[0]["1.num_batches_tracked"]
         other.load_state_dict(mixed)
         logits = other(x)
@@ -65,7 +66,7 @@ def test_fresh_statistics_are_those_of_the_point():
         first, states, (x, y), points=3, beyond=0, statistics="fresh", train=(x + 1, y), fresh=20, batch=20
     )
     other = deepcopy(first)
-    other.load_state_dict(interpolate(*states, 0.5))
+    other.load_state_dict(interpolate(*states, 0.5, ()))
     other[1].momentum = 1.0
     other[1].reset_running_stats()
     other[1].train()

@@ -28,7 +28,7 @@ from dartboard.analysis.lanczos import (
 from dartboard.analysis.measures import Plane, count_examples
 from dartboard.arch.curvature import Floats, Product, arch_hessian
 from dartboard.arch.objective import Batch, Objective, gradients
-from dartboard.errors import CompositionError, OptionError
+from dartboard.errors import CompositionError, OptionError, one_line
 from dartboard.nn.model_file import Model
 from dartboard.utils.progress import Progress, no_progress
 
@@ -148,7 +148,15 @@ def _weight_hessian(plane: Plane, batches: Sequence[Batch]) -> Product:
                 loss = F.cross_entropy(plane.net(x), y, reduction="sum") / total
                 grads = gradients(loss, weights, create_graph=True)
             along = torch.stack([(grad * part).sum() for grad, part in zip(grads, parts, strict=True)]).sum()
-            total_product += torch.cat([row.flatten() for row in gradients(along, weights)])
+            try:
+                rows = gradients(along, weights)
+            except RuntimeError as error:
+                if "not implemented" not in str(error):
+                    raise
+                raise OptionError(
+                    f"a part of the network has no second derivative ({one_line(error)})"
+                ) from None
+            total_product += torch.cat([row.flatten() for row in rows])
         return np.asarray(total_product.cpu().numpy())
 
     return product

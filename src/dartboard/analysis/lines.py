@@ -1,6 +1,6 @@
 """Loss and accuracy along lines through weights: between solutions, or along the last steps of a training."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 State = Mapping[str, Tensor]
 """Weights and buffers by name, as `state_dict` gives them."""
-VARIANCE = "running_var"
-"""How the name of a buffer ends that must not become negative beyond the ends of a line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +106,9 @@ def loss_line(
         points: Points from a state to the next, both included.
         beyond: How far the line goes on beyond the first and the last state, in units of its first and last
             part.
-        statistics: What batch-norms normalize by: `kept` takes running statistics from the line as well, as
-            if they were weights; `fresh` recomputes them from training images at every point; `batch`, those
-            of each batch.
+        statistics: What batch-norms normalize by: `kept` takes running statistics from the line as well,
+            beyond its ends those of the end; `fresh` recomputes them from training images at every point;
+            `batch` takes those of each batch.
         train: Training examples; needed for `fresh` alone.
         examples: Examples, at the most, spread evenly over those given.
         batch: Examples that pass the network together.
@@ -147,10 +145,11 @@ def loss_line(
     batches = split_batches(x, y, batch, drop_last=statistics == "batch")
     last, outside = len(states) - 1, int(beyond * (points - 1))
     positions = np.arange(-outside, last * (points - 1) + outside + 1) / (points - 1)
+    buffers = {name for name, _ in net.named_buffers(remove_duplicate=False)}
     losses, accuracies = [], []
     for done, position in enumerate(positions.tolist(), 1):
         segment = int(min(max(np.floor(position), 0), last - 1))
-        state = interpolate(states[segment], states[segment + 1], position - segment)
+        state = interpolate(states[segment], states[segment + 1], position - segment, buffers)
         plane.net.load_state_dict(state)
         if statistics == "fresh":
             plane.refresh_statistics()
@@ -186,13 +185,17 @@ def _check_states(net: nn.Module, states: Sequence[State]) -> None:
             )
 
 
-def interpolate(first: State, second: State, fraction: float) -> dict[str, Tensor]:
-    """The state at a fraction of the way from one to another, exactly these at 0 and 1; counts stay."""
+def interpolate(first: State, second: State, fraction: float, buffers: Collection[str]) -> dict[str, Tensor]:
+    """The state at a fraction of the way from one to another, exactly these at 0 and 1.
+
+    `buffers` names what is not a weight: beyond the ends they stay as they are there, as a variance would
+    become negative; counts are those of the first state everywhere.
+    """
     state: dict[str, Tensor] = {}
     for name, start in first.items():
+        place = min(max(fraction, 0.0), 1.0) if name in buffers else fraction
         end = second[name].to(start.device)
-        value = torch.lerp(start, end, fraction) if start.is_floating_point() else start
-        state[name] = value.clamp(min=0) if name.endswith(VARIANCE) else value
+        state[name] = torch.lerp(start, end, place) if start.is_floating_point() else start
     return state
 
 

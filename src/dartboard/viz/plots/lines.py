@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from dartboard.viz.line_styles import COLORS
 
 Floats = NDArray[np.float64]
+LOG_RATIO = 10.0
+"""Ratio of the largest to the smallest loss from which its axis is logarithmic."""
 MANY = 2
 """With more states than this, the plane of their principal directions is drawn as well."""
 
@@ -39,7 +41,9 @@ def plot_line(
         axes.plot(positions, curve, color=color)
         for place in range(len(labels)):
             axes.axvline(place, color="0.6", linewidth=0.8, linestyle=":")
-        axes.set(ylabel=ylabel)
+        known = curve[np.isfinite(curve)]
+        is_log = ylabel == "loss" and known.size > 0 and 0 < known.min() < known.max() / LOG_RATIO
+        axes.set(ylabel=ylabel, yscale="log" if is_log else "linear")
         axes.set_xticks(range(len(labels)), labels, rotation=30, ha="right", fontsize="small")
         axes.grid(alpha=0.3, axis="y")
     if count > MANY:
