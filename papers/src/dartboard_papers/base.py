@@ -67,22 +67,32 @@ class PartResult:
     """Whether one part of a claim held here, by its rule.
 
     Args:
-        held: Whether the rule passed.
-        observed: The figures that the rule looked at, in a few words.
+        held: Whether the rule passed; None if this part cannot be tested at this scale.
+        observed: The figures that the rule looked at, in a few words; for an untested part, what a test takes.
         chance: Probability that the rule passes if this part of the claim is false, by permutations or a
             bootstrap of the same data, or the level of its test; None where nothing is left to chance.
     """
 
     __pydantic_config__: ClassVar = STRICT
 
-    held: bool
+    held: bool | None
     observed: str
     chance: Amount | None
 
     @property
     def verdict(self) -> Verdict:
-        """Held, or did not hold."""
+        """Held, did not hold, or not testable here."""
+        if self.held is None:
+            return Verdict.NOT_TESTABLE
         return Verdict.HELD if self.held else Verdict.NOT_HELD
+
+
+def overall_verdict(parts: Mapping[str, PartResult]) -> Verdict:
+    """Verdict that all parts of a claim have; partly if they differ, not testable here if there are none."""
+    verdicts = {part.verdict for part in parts.values()}
+    if not verdicts:
+        return Verdict.NOT_TESTABLE
+    return verdicts.pop() if len(verdicts) == 1 else Verdict.PARTLY
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +122,8 @@ class ReproductionResult:
 
     @property
     def verdict(self) -> Verdict:
-        """Held if all parts of the claim did, partly if some did; not testable here if there are none."""
-        verdicts = {part.verdict for part in self.parts.values()}
-        if not verdicts:
-            return Verdict.NOT_TESTABLE
-        return verdicts.pop() if len(verdicts) == 1 else Verdict.PARTLY
+        """Verdict of the whole claim."""
+        return overall_verdict(self.parts)
 
 
 @dataclass(frozen=True)

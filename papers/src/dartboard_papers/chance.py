@@ -1,6 +1,8 @@
 """How often a rule passes although the claim behind it is false, by permutations of the data it looked at."""
 
+import math
 from collections.abc import Callable
+from itertools import permutations
 
 import numpy as np
 
@@ -8,6 +10,8 @@ from dartboard.utils.statistics import Floats
 
 DRAWS = 10_000
 SEED = 0
+ROUNDING = 1e-12
+"""Statistics that differ by less are equal."""
 
 
 def chance_within(rule: Callable[[Floats], bool], values: Floats, *, draws: int = DRAWS) -> float:
@@ -43,3 +47,35 @@ def chance_between(
     deals = (rng.permutation(values) for _ in range(draws))
     passed = sum(rule(deal[:size], deal[size:]) for deal in deals)
     return (passed + bool(rule(np.asarray(first), np.asarray(second)))) / (draws + 1)
+
+
+def chance_across(rule: Callable[[Floats], bool], values: Floats, *, draws: int = DRAWS) -> float:
+    """Probability that a rule passes if its rows differ, but not by what they are named after.
+
+    Rows (cells, say) trade places in all repetitions at once: by all orders, or by random ones where there are
+    more than `draws`, among which the data as it was observed counts as one.
+
+    Args:
+        rule: Whether it passes for values of this shape.
+        values: Measured values [rows, repetitions].
+        draws: Number of orders, at the most.
+    """
+    rows = len(values)
+    if math.factorial(rows) <= draws:
+        orders = list(permutations(range(rows)))
+        return sum(bool(rule(values[list(order)])) for order in orders) / len(orders)
+    rng = np.random.default_rng(SEED)
+    passed = sum(bool(rule(values[rng.permutation(rows)])) for _ in range(draws))
+    return (passed + bool(rule(values))) / (draws + 1)
+
+
+def p_within(statistic: Callable[[Floats], float], values: Floats, *, draws: int = DRAWS) -> float:
+    """Probability of a statistic at least as large as observed, if rows trade places within repetitions."""
+    observed = statistic(values)
+    return chance_within(lambda shuffled: statistic(shuffled) >= observed - ROUNDING, values, draws=draws)
+
+
+def p_across(statistic: Callable[[Floats], float], values: Floats, *, draws: int = DRAWS) -> float:
+    """Probability of a statistic at least as large as observed, if rows trade places in all repetitions."""
+    observed = statistic(values)
+    return chance_across(lambda shuffled: statistic(shuffled) >= observed - ROUNDING, values, draws=draws)
