@@ -1,10 +1,11 @@
 """Shared parts of figures 6 to 8 of "Understanding": landscapes around DARTS' cell and its variants.
 
 The cells are those of figure 3. The paper says neither how far its grids reach nor how many points and images
-they have, nor what batch-norms normalize by; the authors' code has 51x51 points and a radius of 1. Here directions
-are filter-normalized (Li et al. 2018, whose method the paper takes), biases and batch-norms stay as trained,
-running statistics are kept, and a grid reaches `radius` times the norm of each filter; the default was chosen on
-the original cell alone, with another seed, so that its basin is neither a point nor everything.
+they have, nor what batch-norms normalize by; the authors' code has 51x51 points and a radius of 1. Here
+directions are filter-normalized (Li et al. 2018, whose method the paper takes), biases and batch-norms stay
+as trained, running statistics are kept, and a grid reaches `radius` times the norm of each filter; the
+default was chosen on the original cell alone, with another seed, so that its basin is neither a point nor
+everything.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,12 +31,12 @@ from dartboard_papers._understanding_training import Networks, darts_family, tra
 from dartboard_papers.base import RunOptions
 
 LATE = (
-    "With 2 seeds and variants of our own the claim held, by a rule that passes by chance one time in ten; the rule "
-    "was replaced before these trainings."
+    "With 2 seeds and variants of our own the claim held, by a rule that passes by chance one time in ten; "
+    "the rule was replaced before these trainings."
 )
 SETUP = (
-    "5 cells of 4 channels instead of 20 of 36, digits instead of CIFAR, 8 epochs instead of 600, and a grid of "
-    "fewer points and images that reaches less far"
+    "5 cells of 4 channels instead of 20 of 36, digits instead of CIFAR, 8 epochs instead of 600, and a "
+    "grid of fewer points and images that reaches less far"
 )
 LARGEST = 1001
 """Points along a side, at the most."""

@@ -1,4 +1,5 @@
-"""Shared parts of the trainings of "Understanding": the networks of A.3, and how cells in an order are judged."""
+"""Shared parts of the trainings of "Understanding": the networks of A.3, and how cells in an order are
+judged."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from dartboard_papers._searches import open_executor
 from dartboard_papers._understanding_variants import COUNT, connection_variant
 from dartboard_papers.base import LEVEL, PartResult, RunOptions, Scale
 from dartboard_papers.chance import p_across, p_within
+from dartboard_papers.formatting import format_p
 
 BASES = {"DARTS": "darts-v2", "ENAS": "enas", "AmoebaNet": "amoebanet-a", "NASNet": "nasnet-a"}
 """Published cells of figures 5 and 9 by their names in the paper."""
@@ -28,16 +30,16 @@ ORIGINAL = "darts"
 CONVERGED = 100
 """Epochs from which a training counts as one to convergence; the paper's have 600."""
 OWN_VARIANTS = (
-    "The variants are those that the authors drew, of normal and reduction cells both; width and depth are of "
-    "the normal cell."
+    "The variants are those that the authors drew, of normal and reduction cells both; width and depth are "
+    "of the normal cell."
 )
 FIRST_RULE = (
     f"no variant has a better mean over seeds, and p is at most {LEVEL} for its lead over the best of "
     "them, where cells trade places within each seed"
 )
 ORDER_RULE = (
-    f"p is at most {LEVEL} for the Spearman correlation of the order from wide and shallow to narrow and deep "
-    "with the means over seeds, by all orders of the cells"
+    f"p is at most {LEVEL} for the Spearman correlation of the order from wide and shallow to narrow and "
+    "deep with the means over seeds, by all orders of the cells"
 )
 
 
@@ -56,7 +58,7 @@ class Networks(Scale):
 
 
 class SmallCifar(Networks):
-    """The smallest networks for which wide cells were seen to learn faster, in trials with other seeds."""
+    """Networks for which wide cells were seen to learn faster, with another seed (figure 3)."""
 
     images: str = Field(default="", description="images, if --data names none")
     size: Count | None = Field(default=16, description="height and width that images are resized to")
@@ -141,7 +143,8 @@ def size(options: RunOptions, scale: Networks) -> str:
 def ladder(name: str) -> list[Genotype]:
     """The authors' variants of a cell from wide and shallow to narrow and deep, one for each other shape.
 
-    Of variants with one width and depth the first that was drawn is taken, and none with those of the original.
+    Of variants with one width and depth the first that was drawn is taken, and none with those of the
+    original.
     """
     shapes = {shape(base(name)): base(name)}
     for number in range(1, COUNT + 1):
@@ -201,7 +204,7 @@ def judge_first(values: Floats) -> PartResult:
     wins = int((values[0] > values[1:].max(0)).sum())
     runner_up = values[1:][values[1:].mean(1).argmax()]
     words = f"lead {gain:+.3g}{format_interval(values[0] - runner_up)}, first in {wins} of "
-    return PartResult(gain > 0 and p <= LEVEL, f"{words}{values.shape[1]} seeds, p {p:.3f}", LEVEL)
+    return PartResult(gain > 0 and p <= LEVEL, f"{words}{values.shape[1]} seeds, {format_p(p)}", LEVEL)
 
 
 def lead(values: Floats) -> float:
@@ -219,7 +222,7 @@ def judge_order(values: Floats) -> PartResult:
     rho, p = falling(values), p_across(falling, values)
     each = [falling(column[:, None]) for column in values.T]
     words = f"correlation {rho:.2f} of the means, {fmean(each):.2f} in the mean over seeds"
-    return PartResult(p <= LEVEL, f"{words}{format_interval(each)}, p {p:.3f}", LEVEL)
+    return PartResult(p <= LEVEL, f"{words}{format_interval(each)}, {format_p(p)}", LEVEL)
 
 
 def falling(values: Floats) -> float:

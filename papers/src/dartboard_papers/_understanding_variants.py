@@ -1,7 +1,7 @@
 """The random variants of popular cells that the authors of "Understanding" drew.
 
-There are ten of each kind and cell, numbered from 1, and normal and reduction cells vary both; all cells get the
-same draws. The nodes that leave a cell stay.
+There are ten of each kind and cell, numbered from 1, and normal and reduction cells vary both; all cells get
+the same draws. The nodes that leave a cell stay.
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ CONNECTIONS = (
     ("0022100151", "0101232035"),
     ("1000112124", "1111010003"),
 )
-"""Sources of the ops of the normal and of the reduction cell, two for each node in turn; cells with four nodes
-have the first eight."""
+"""Sources of the ops of the normal and of the reduction cell, two for each node in turn; cells with four
+nodes have the first eight."""
 OPERATIONS = (
     "53401350014546124652",
     "05063230213524445364",

@@ -52,8 +52,8 @@ def chance_between(
 def chance_across(rule: Callable[[Floats], bool], values: Floats, *, draws: int = DRAWS) -> float:
     """Probability that a rule passes if its rows differ, but not by what they are named after.
 
-    Rows (cells, say) trade places in all repetitions at once: by all orders, or by random ones where there are
-    more than `draws`, among which the data as it was observed counts as one.
+    Rows (cells, say) trade places in all repetitions at once: by all orders, or by random ones where there
+    are more than `draws`, among which the data as it was observed counts as one.
 
     Args:
         rule: Whether it passes for values of this shape.

@@ -43,6 +43,11 @@ def format_chance(chance: float | None) -> str:
     return f"passes by chance {'less than 0.1' if chance < 0.001 else f'{100 * chance:.2g}'} % of the time"
 
 
+def format_p(p: float) -> str:
+    """A p-value such as `p 0.031` or `p < 0.001`."""
+    return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
+
+
 def format_seconds(seconds: float) -> str:
     """A time such as `0.3 s`, `48 s`, `7 min` or `1.5 h`."""
     if seconds < 9.95:

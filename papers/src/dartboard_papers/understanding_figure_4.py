@@ -1,12 +1,13 @@
 """Understanding figure 4: DARTS' cell and two of its variants at a low and at a high learning rate.
 
-The speed of a training is the area under its curve of the test accuracy. That C3 "completely fails to converge" at
-the higher rate, which the paper says besides, is reported and not judged. Gradients are clipped at a norm of 5, as
-DARTS has it; the paper does not say whether its are.
+The speed of a training is the area under its curve of the test accuracy. That C3 "completely fails to
+converge" at the higher rate, which the paper says besides, is reported and not judged. Gradients are clipped
+at a norm of 5, as DARTS has it; the paper does not say whether its are.
 """
 
 from collections.abc import Mapping
 
+import numpy as np
 from pydantic import Field
 
 from dartboard.analysis.comparison import ACCURACY, Comparison
@@ -27,6 +28,7 @@ from dartboard_papers._understanding_training import (
     train,
 )
 from dartboard_papers.base import LEVEL, PartResult, ReproductionResult, Row, RunOptions, reproduction
+from dartboard_papers.formatting import format_p
 from dartboard_papers.understanding_figure_3 import SETUP
 
 SHOWN = (ORIGINAL, "c1", "c3")
@@ -77,8 +79,8 @@ def reproduce(options: RunOptions, scale: Figure4) -> ReproductionResult:
         rows=_rows(comparison, scale, names),
         parts={LOW: judge_first(low), HIGH: judge_first(high), GROWS: judge_growth(low, high)},
         sentence=f"{fastest[0]} learned fastest at {scale.low:g} and {fastest[1]} at {scale.high:g}; the "
-        f"original's lead over C3 in mean accuracy is {100 * _leads(low).mean():.1f} points at the lower rate "
-        f"and {100 * _leads(high).mean():.1f} at the higher.",
+        f"original's lead over C3 in mean accuracy is {100 * _leads(low).mean():.1f} points at the lower "
+        f"rate and {100 * _leads(high).mean():.1f} at the higher.",
         size=size(options, scale),
         seeds=scale.seeds,
         figures={"curves": comparison.plot([ACCURACY], names)},
@@ -95,13 +97,14 @@ def judge_growth(low: Floats, high: Floats) -> PartResult:
     """Whether the first cell's lead over the last is larger in the second of two tables [cells, seeds]."""
     before, after = _leads(low), _leads(high)
     gain, p = float(after.mean() - before.mean()), permutation_p(after.tolist(), before.tolist())
-    words = f"{100 * gain:+.1f} points{format_interval(100 * (after - before))}, p {p:.3f}"
+    words = f"{100 * gain:+.1f} points{format_interval(100 * (after - before))}, {format_p(p)}"
     return PartResult(gain > 0 and p <= LEVEL, words, LEVEL)
 
 
 def _leads(values: Floats) -> Floats:
     """Lead of the first cell over the last, by seed."""
-    return values[0] - values[-1]
+    first, *_, last = values
+    return np.subtract(first, last)
 
 
 def _rows(comparison: Comparison, scale: Figure4, names: Mapping[str, str]) -> list[Row]:

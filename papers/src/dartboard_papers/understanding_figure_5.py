@@ -2,9 +2,9 @@
 
 The paper shows that variants with other ops learn nearly as fast as the popular cells, and concludes that
 connections matter more. How near is near, it does not say; so variants of both kinds are trained here, and
-compared. Each seed trains the original and one variant of each kind, the ones that the authors drew with the same
-number, so that seeds differ in the variants too. The speed of a training is the area under its curve of the test
-accuracy, which after a single epoch is that accuracy.
+compared. Each seed trains the original and one variant of each kind, the ones that the authors drew with the
+same number, so that seeds differ in the variants too. The speed of a training is the area under its curve of
+the test accuracy, which after a single epoch is that accuracy.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,13 +32,14 @@ from dartboard_papers._understanding_training import (
 from dartboard_papers._understanding_variants import COUNT, connection_variant, operation_variant
 from dartboard_papers.base import LEVEL, PartResult, ReproductionResult, Row, RunOptions, reproduction
 from dartboard_papers.chance import p_within
+from dartboard_papers.formatting import format_p
 
 OPERATIONS, CONNECTIONS = "ops", "connections"
 KINDS = {CONNECTIONS: connection_variant, OPERATIONS: operation_variant}
 LESS = "ops matter less than connections"
 LATE = (
-    "With one seed and variants of our own, of normal cells alone, it did not hold (2 of 4 cells); rule, variants "
-    "and size were set anew before these trainings."
+    "With one seed and variants of our own, of normal cells alone, it did not hold (2 of 4 cells); rule, "
+    "variants and size were set anew before these trainings."
 )
 
 
@@ -65,12 +66,13 @@ def families(number: int) -> dict[str, Genotype]:
     about="test accuracy of popular cells and of variants with other ops while they are trained",
     claim="variants with other ops learn nearly as fast as the popular cells; connections matter more",
     rules={
-        LESS: "over all cells and seeds, other connections change the area under the curve of the test accuracy "
-        f"by more than other ops do, in the mean of absolute differences, with a p of at most {LEVEL} where the "
-        "two trade places within a cell and seed",
+        LESS: "over all cells and seeds, other connections change the area under the curve of the test "
+        "accuracy by more than other ops do, in the mean of absolute differences, with a p of at most "
+        f"{LEVEL} where the two trade places within a cell and seed",
     },
-    setup="8 cells of 8 channels instead of 20 of 36, 10,000 training images of 16x16 pixels instead of 50,000 "
-    "of 32x32, one epoch instead of 600, 5 of the 10 variants of ops, and variants of connections beside them",
+    setup="8 cells of 8 channels instead of 20 of 36, 10,000 training images of 16x16 pixels instead of "
+    "50,000 of 32x32, one epoch instead of 600, 5 of the 10 variants of ops, and variants of connections "
+    "beside them",
     minutes=13,
     laptop=Figure5(),
     full=Figure5(**FULL, seeds=COUNT),
@@ -80,9 +82,9 @@ def families(number: int) -> dict[str, Genotype]:
 )
 def reproduce(options: RunOptions, scale: Figure5) -> ReproductionResult:
     """Compares variants of both kinds with the original's mean accuracy over the epochs."""
-    comparisons = []
-    for seed in range(scale.seeds):
-        comparisons.append(train(options, scale, families(seed + 1), [scale.lr], seeds=[seed]))
+    comparisons = [
+        train(options, scale, families(seed + 1), [scale.lr], seeds=[seed]) for seed in range(scale.seeds)
+    ]
     changed = {name: changes(comparisons, name) for name in BASES}
     means = dict(zip(KINDS, 100 * np.hstack(list(changed.values())).mean(1), strict=True))
     fewer = [name for name, values in changed.items() if values[1].mean() < values[0].mean()]
@@ -121,7 +123,9 @@ def judge(changed: Sequence[Floats]) -> PartResult:
     differences = values[0] - values[1]
     p = p_within(lambda pairs: float((pairs[0] - pairs[1]).mean()), values)
     gain = float(differences.mean())
-    words = f"connections change {100 * gain:+.2f} points more{format_interval(100 * differences)}, p {p:.3f}"
+    words = (
+        f"connections change {100 * gain:+.2f} points more{format_interval(100 * differences)}, {format_p(p)}"
+    )
     return PartResult(gain > 0 and p <= LEVEL, words, LEVEL)
 
 

@@ -1,8 +1,9 @@
 """Understanding figure 6: loss contours of DARTS' cell and its randomly connected variants.
 
-The paper speaks of "the widest near-convex region around the optimal"; that is measured as the basin, the share of
-the grid that hangs together with the trained weights and whose test loss is at most 1 above theirs. Other numbers of
-the same grids are reported beside it. CIFAR-100, which the paper has too, is `--data cifar100`.
+The paper speaks of "the widest near-convex region around the optimal"; that is measured as the basin, the
+share of the grid that hangs together with the trained weights and whose test loss is at most 1 above theirs.
+Other numbers of the same grids are reported beside it. CIFAR-100, which the paper has too, is `--data
+cifar100`.
 """
 
 from functools import partial
@@ -62,8 +63,8 @@ def reproduce(options: RunOptions, scale: Landscapes) -> ReproductionResult:
     return ReproductionResult(
         rows=rows(tables, list(names.values()), names[ORIGINAL], best),
         parts={LARGEST: judge_first(basins), ORDER: judge_order(basins)},
-        sentence=f"{best} has the largest basin, and the order from wide to narrow correlates with its size by "
-        f"{falling(basins):.2f}.",
+        sentence=f"{best} has the largest basin, and the order from wide to narrow correlates with its size "
+        f"by {falling(basins):.2f}.",
         size=f"{size(options, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
         figures={
@@ -75,8 +76,10 @@ def reproduce(options: RunOptions, scale: Landscapes) -> ReproductionResult:
         },
         remarks=[
             OWN_VARIANTS,
-            f"The basin ends where the loss is {RISE:g} above that of the trained weights; pictures show the first "
-            "seed.",
+            (
+                f"The basin ends where the loss is {RISE:g} above that of the trained weights; pictures "
+                "show the first seed."
+            ),
             LATE,
         ],
     )

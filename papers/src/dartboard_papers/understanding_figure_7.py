@@ -1,9 +1,9 @@
 """Understanding figure 7: heat maps of the gradient variance around DARTS' cell and its variants.
 
-The paper says that "the region with relatively small gradient variance becomes smaller" as cells become narrower.
-The region is the share of the grid where the variance is below the median of all points of all cells of the same
-seed. Variances are total variances of the gradients of single test images in all weights (see
-`dartboard.analysis.measures`); pictures show standard deviations, as the paper's do.
+The paper says that "the region with relatively small gradient variance becomes smaller" as cells become
+narrower. The region is the share of the grid where the variance is below the median of all points of all
+cells of the same seed. Variances are total variances of the gradients of single test images in all weights
+(see `dartboard.analysis.measures`); pictures show standard deviations, as the paper's do.
 """
 
 import numpy as np
@@ -70,8 +70,8 @@ def reproduce(options: RunOptions, scale: Variances) -> ReproductionResult:
             Row("correlation of order and region", "positive", falling(fractions)),
         ],
         parts={LARGEST: judge_first(fractions), ORDER: judge_order(fractions)},
-        sentence=f"{best} has the largest region of small gradient variance, and the order from wide to narrow "
-        f"correlates with its size by {falling(fractions):.2f}.",
+        sentence=f"{best} has the largest region of small gradient variance, and the order from wide to "
+        f"narrow correlates with its size by {falling(fractions):.2f}.",
         size=f"{size(options, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
         figures={"deviations": plot_heat(surfaces(survey.first(names)))},

@@ -1,9 +1,10 @@
 """Understanding figure 8: surfaces of the gradient variance around DARTS' cell and its variants.
 
-The paper takes CIFAR-100 where figure 7 has CIFAR-10; here it is the digits without clutter. "The height of the
-gradient variance surface is gradually increasing" as cells become narrower, and the original's is "the smoothest and
-lowest". The height is the mean logarithm of the variance over the grid, which no single point can dominate. How
-rough a surface is, is reported beside it: the largest ratio of neighboring values, as a logarithm.
+The paper takes CIFAR-100 where figure 7 has CIFAR-10; here it is the digits without clutter. "The height of
+the gradient variance surface is gradually increasing" as cells become narrower, and the original's is "the
+smoothest and lowest". The height is the mean logarithm of the variance over the grid, which no single point
+can dominate. How rough a surface is, is reported beside it: the largest ratio of neighboring values, as a
+logarithm.
 """
 
 import numpy as np
@@ -69,8 +70,8 @@ def reproduce(options: RunOptions, scale: Figure8) -> ReproductionResult:
             Row("correlation of order and roughness", "negative", falling(rough)),
         ],
         parts={LOWEST: judge_first(-heights), ORDER: judge_order(-heights)},
-        sentence=f"{best} has the lowest surface, and the order from wide to narrow correlates with the height by "
-        f"{falling(heights):.2f}.",
+        sentence=f"{best} has the lowest surface, and the order from wide to narrow correlates with the "
+        f"height by {falling(heights):.2f}.",
         size=f"{size(options, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
         figures={"surfaces": plot_surfaces(surfaces(survey.first(names)))},

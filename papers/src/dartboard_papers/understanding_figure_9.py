@@ -1,8 +1,8 @@
 """Understanding figure 9: what popular cells and their randomly connected variants come to.
 
 The claim is about accuracies at convergence, after 600 epochs. Nothing is trained for fewer than `CONVERGED`
-epochs, as after a few epochs the order of cells is that of their speed (figure 3). The paper trains each cell once;
-here seeds tell differences from chance.
+epochs, as after a few epochs the order of cells is that of their speed (figure 3). The paper trains each cell
+once; here seeds tell differences from chance.
 """
 
 from collections.abc import Mapping
@@ -31,6 +31,7 @@ from dartboard_papers._understanding_training import (
 from dartboard_papers._understanding_variants import COUNT, connection_variant
 from dartboard_papers.base import LEVEL, PartResult, ReproductionResult, Row, RunOptions, reproduction
 from dartboard_papers.chance import chance_within, p_within
+from dartboard_papers.formatting import format_p
 
 PAPER = {"DARTS": "yes", "ENAS": "yes", "AmoebaNet": "no", "NASNet": "yes"}
 """Whether some variant is better, by the text of section 5."""
@@ -62,8 +63,8 @@ def family(name: str) -> dict[str, Genotype]:
     about="test accuracy at the end of training: popular cells and their randomly connected variants",
     claim="popular cells are as accurate as most of their variants, but some variants are better",
     rules={
-        BEATEN: "for 3 of the 4 cells or more, the best variant is above the original in the mean over seeds, with a "
-        f"p of at most {LEVEL} where cells trade places within each seed",
+        BEATEN: "for 3 of the 4 cells or more, the best variant is above the original in the mean over "
+        f"seeds, with a p of at most {LEVEL} where cells trade places within each seed",
         FAIR: "for all 4 cells the original's mean over seeds is at least the median of its variants'",
     },
     setup="nothing is trained: 44 cells, 600 epochs on CIFAR-10 and at least 5 seeds take a GPU",
@@ -79,8 +80,9 @@ def reproduce(options: RunOptions, scale: Figure9) -> ReproductionResult:
         return ReproductionResult(
             rows=[Row(f"{name}, is some variant better?", answer, None) for name, answer in PAPER.items()],
             parts={},
-            sentence=f"The claim is about accuracies at convergence, after 600 epochs in the paper; `{COMMAND}` "
-            f"tests it on a GPU, and smaller networks can be tested with epochs={CONVERGED} or more",
+            sentence="The claim is about accuracies at convergence, after 600 epochs in the paper; "
+            f"`{COMMAND}` tests it on a GPU, and smaller networks can be tested with epochs={CONVERGED} or "
+            "more",
             size="nothing was trained",
             seeds=0,
             figures={},
@@ -100,8 +102,8 @@ def reproduce(options: RunOptions, scale: Figure9) -> ReproductionResult:
     return ReproductionResult(
         rows=_rows(ends),
         parts={BEATEN: judge_beaten(ends), FAIR: judge_fair(ends)},
-        sentence=f"Some variant was better than the original for {len(better)} of {len(BASES)} cells, in the mean "
-        "over seeds",
+        sentence=f"Some variant was better than the original for {len(better)} of {len(BASES)} cells, in "
+        "the mean over seeds",
         size=size(options, scale),
         seeds=scale.seeds,
         figures={"accuracy": draw(ends, comparison.part)},
@@ -114,7 +116,9 @@ def judge_beaten(ends: Mapping[str, Floats]) -> PartResult:
     """Whether some variants are better, from accuracies [cells, seeds] whose first rows are the originals."""
     ps = {name: p_within(lambda values: -lead(values), values) for name, values in ends.items()}
     beaten = [name for name, values in ends.items() if lead(values) < 0 and ps[name] <= LEVEL]
-    words = ", ".join(f"{name} {-100 * lead(values):+.2f} points, p {ps[name]:.3f}" for name, values in ends.items())
+    words = ", ".join(
+        f"{name} {-100 * lead(values):+.2f} points, {format_p(ps[name])}" for name, values in ends.items()
+    )
     chance = sum(  # at least 3 of 4 independent tests at this level
         ways * LEVEL**passed * (1 - LEVEL) ** (len(BASES) - passed) for passed, ways in ((3, 4), (4, 1))
     )

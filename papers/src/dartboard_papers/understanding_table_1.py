@@ -1,13 +1,15 @@
-"""Understanding table 1: sizes and test errors of popular cells and of their widest and shallowest adaptation.
+"""Understanding table 1: sizes and test errors of popular cells and of their widest and shallowest
+adaptation.
 
 The sizes of the paper's networks are counted: 20 cells, 36 channels, with the auxiliary classifier, which the
 paper's sizes turn out to count. The errors are of trainings to convergence, regularized as in A.4: cutout, an
-auxiliary classifier, paths that are dropped. Nothing is trained for fewer than `CONVERGED` epochs. On CIFAR-100,
-where all five adapted cells are better in the paper too, there is nothing to test.
+auxiliary classifier, paths that are dropped. Nothing is trained for fewer than `CONVERGED` epochs. On
+CIFAR-100, where all five adapted cells are better in the paper too, there is nothing to test.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -34,6 +36,7 @@ from dartboard_papers._understanding_training import (
 )
 from dartboard_papers.base import LEVEL, PartResult, ReproductionResult, Row, RunOptions, reproduction
 from dartboard_papers.chance import p_within
+from dartboard_papers.formatting import format_p
 
 ALL = {**BASES, "SNAS": "snas"}
 CIFAR10, CIFAR100 = "cifar10", "cifar100"
@@ -85,15 +88,15 @@ def pairs() -> dict[str, dict[str, Genotype]]:
 @reproduction(
     "understanding-table-1",
     about="sizes and test errors of popular cells and of their widest and shallowest adaptation",
-    claim="the widest and shallowest cells need not generalize better: adapted cells of the same size or a little "
-    "more have larger test errors on CIFAR-10 for 4 of 5",
+    claim="the widest and shallowest cells need not generalize better: adapted cells of the same size or a "
+    "little more have larger test errors on CIFAR-10 for 4 of 5",
     rules={
         EQUAL: "all 30 sizes agree to the two digits that are printed",
         WORSE: "the mean error over cells and seeds is larger for the adapted cells, with a p of at most "
         f"{LEVEL} where both trade places within each cell and seed",
     },
-    setup="sizes are of the paper's networks; errors are not measured: 600 epochs of 10 networks on CIFAR-10 and at "
-    "least 5 seeds take a GPU",
+    setup="sizes are of the paper's networks; errors are not measured: 600 epochs of 10 networks on "
+    "CIFAR-10 and at least 5 seeds take a GPU",
     minutes=0.2,
     laptop=Table1(),
     full=Table1(**FULL, cutout=16),
@@ -112,7 +115,8 @@ def reproduce(options: RunOptions, scale: Table1) -> ReproductionResult:
     )
     total = 2 * len(SIZES) * len(CLASSES)
     parts = {EQUAL: PartResult(good == total, f"{good} of {total} sizes", None)}
-    rows, numbers, figures = size_rows(sizes), {"sizes": sizes}, {"sizes": draw_sizes(sizes)}
+    rows, figures = size_rows(sizes), {"sizes": draw_sizes(sizes)}
+    numbers: dict[str, Any] = {"sizes": sizes}
     images = paper_dataset(options.data or scale.images)
     if scale.epochs < CONVERGED:
         words = f"takes 600 epochs, `{COMMAND}` on a GPU"
@@ -134,8 +138,10 @@ def reproduce(options: RunOptions, scale: Table1) -> ReproductionResult:
         figures=figures,
         numbers=numbers,
         remarks=[
-            f"The normal cells of {', '.join(same)} are among the widest and shallowest as they are; there the "
-            "adaptation changes which inputs are read, and the reduction cell.",
+            (
+                f"The normal cells of {', '.join(same)} are among the widest and shallowest as they are; "
+                "there the adaptation changes which inputs are read, and the reduction cell."
+            ),
             "Of the sizes, those for CIFAR-10 were counted before the rule was written.",
         ],
     )
@@ -202,7 +208,7 @@ def judge(errors: Mapping[str, Floats], images: str | None) -> PartResult:
     differences = values[0] - values[1]
     p = p_within(lambda both: float((both[0] - both[1]).mean()), values)
     gap, interval = float(differences.mean()), format_interval(differences)
-    words = f"adapted cells are {gap:+.2f} points from the originals{interval}, p {p:.3f}"
+    words = f"adapted cells are {gap:+.2f} points from the originals{interval}, {format_p(p)}"
     return PartResult(gap > 0 and p <= LEVEL, words, LEVEL)
 
 
@@ -240,6 +246,8 @@ def draw_errors(errors: Mapping[str, Floats]) -> Figure:
         axes.plot([index, index], both, color="0.7", linewidth=2, zorder=1)
     for place, (kind, style) in enumerate(line_styles((ADAPTED, ORIGINAL)).items()):
         heights = [both[place] for both in means.values()]
-        axes.scatter(range(len(errors)), heights, marker=style.marker, color=style.color, label=kind, zorder=2)
+        axes.scatter(
+            range(len(errors)), heights, marker=style.marker, color=style.color, label=kind, zorder=2
+        )
     axes.legend(frameon=False)
     return figure

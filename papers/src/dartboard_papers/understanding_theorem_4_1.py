@@ -1,13 +1,13 @@
 """Theorem 4.1 of Shu et al., after Ghadimi & Lan (2013): how close to stationary SGD comes.
 
-The expectation of the squared gradient at a random iterate is computed exactly: the noise of a gradient is +sigma
-or -sigma with equal probability, and all sequences of N signs are gone through. The functions have one variable, a
-known smoothness L and a known minimum 0, and are not convex: g(s w) with g(u) = 1 - cos u or u^2 / (1 + u^2), so
-that L = g''(0) s^2.
+The expectation of the squared gradient at a random iterate is computed exactly: the noise of a gradient is
++sigma or -sigma with equal probability, and all sequences of N signs are gone through. The functions have one
+variable, a known smoothness L and a known minimum 0, and are not convex: g(s w) with g(u) = 1 - cos u or u^2
+/ (1 + u^2), so that L = g''(0) s^2.
 
-The theorem itself holds, and its proof is short: f(w - gamma (f' + noise)) is at most f - (gamma - L gamma^2 / 2)
-f'^2 + L gamma^2 sigma^2 / 2 in expectation, the factor is at least gamma / 2 for gamma <= 1 / L, and the sum over
-all steps telescopes.
+The theorem itself holds, and its proof is short: f(w - gamma (f' + noise)) is at most f - (gamma - L gamma^2
+/ 2) f'^2 + L gamma^2 sigma^2 / 2 in expectation, the factor is at least gamma / 2 for gamma <= 1 / L, and the
+sum over all steps telescopes.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,7 +71,8 @@ class DescentProblem:
 
 
 def expected_error(problem: DescentProblem) -> float:
-    """E f'(w_R)^2, where step k is chosen with probability gamma_k / H: exact, over all signs of the noise."""
+    """E f'(w_R)^2, where step k is chosen with probability gamma_k / H: exact, over all signs of the
+    noise."""
     scale = (problem.smoothness / problem.function.smoothness) ** 0.5
     w, total = np.array([problem.start / scale]), 0.0
     for rate in problem.rates:  # w has all iterates that are possible, equally probable [2^k]
@@ -92,12 +93,15 @@ class Descents(Scale):
     """Random problems."""
 
     problems: Count = Field(default=100, description="random problems with each function")
-    steps: Count = Field(default=12, le=18, description="steps of SGD; the signs of noise are 2 to this power")
+    steps: Count = Field(
+        default=12, le=18, description="steps of SGD; the signs of noise are 2 to this power"
+    )
     seed: Seed = Field(default=0, description="random seed")
 
 
 def random_problems(function: Landscape1D, scale: Descents) -> list[DescentProblem]:
-    """Problems with L, start, noise and learning rates below 1 / L at random, the latter falling or constant."""
+    """Problems with L, start, noise and learning rates below 1 / L at random, the latter falling or
+    constant."""
     rng = np.random.default_rng(scale.seed)
     problems = []
     for decays in rng.permutation(np.arange(scale.problems) % 2):
@@ -111,17 +115,19 @@ def random_problems(function: Landscape1D, scale: Descents) -> list[DescentProbl
 
 @reproduction(
     "understanding-theorem-4-1",
-    about="the squared gradient that SGD reaches on functions that are not convex, against the bound of the theorem",
-    claim="the expected squared gradient at a random iterate of SGD is at most 2 (f(w_0) - f*) / H + L sigma^2 / H "
-    "sum gamma_k^2, so that a smaller Lipschitz constant L or gradient variance sigma^2 leads to a smaller "
-    "convergence error",
+    about="the squared gradient that SGD reaches on functions that are not convex, against the bound of the "
+    "theorem",
+    claim="the expected squared gradient at a random iterate of SGD is at most 2 (f(w_0) - f*) / H + L "
+    "sigma^2 / H sum gamma_k^2, so that a smaller Lipschitz constant L or gradient variance sigma^2 leads "
+    "to a smaller convergence error",
     rules={
         BOUND: "no expectation is above the bound, in any problem",
         NOISE: "the expectation is smaller with half of sigma, in every problem",
-        SMOOTHNESS: "the expectation is smaller with half of L and the same f(w_0), learning rates and sigma, in "
-        "every problem",
+        SMOOTHNESS: "the expectation is smaller with half of L and the same f(w_0), learning rates and "
+        "sigma, in every problem",
     },
-    setup="the paper proves nothing here, but quotes; functions of one variable, for which expectations are exact",
+    setup="the paper proves nothing here, but quotes; functions of one variable, for which expectations are "
+    "exact",
     minutes=0.2,
     laptop=Descents(),
 )
@@ -145,7 +151,9 @@ def reproduce(options: RunOptions, scale: Descents) -> ReproductionResult:
         rows=[
             Row("largest expectation / bound", "<= 1", max(np.divide(errors, bounds))),
             Row("smallest expectation / bound", None, min(np.divide(errors, bounds))),
-            Row("median error with half of sigma / error", "< 1", float(np.median(np.divide(quieter, errors)))),
+            Row(
+                "median error with half of sigma / error", "< 1", float(np.median(np.divide(quieter, errors)))
+            ),
             Row("median error with half of L / error", "< 1", float(np.median(np.divide(smoother, errors)))),
         ],
         parts=parts,
@@ -155,10 +163,14 @@ def reproduce(options: RunOptions, scale: Descents) -> ReproductionResult:
         figures={"bounds": draw(problems, errors, bounds)},
         numbers={"errors": errors, "bounds": bounds, "quieter": quieter, "smoother": smoother},
         remarks=[
-            "The bound is that of any function; that it falls with L and sigma does not say that the error of each "
-            "function does, which is what the last two parts look at.",
-            "Learning rates above 1 / L break the bound: without noise one step with a rate of 1.9 / L on L w^2 / 2 "
-            "has 1.9 times it.",
+            (
+                "The bound is that of any function; that it falls with L and sigma does not say that the "
+                "error of each function does, which is what the last two parts look at."
+            ),
+            (
+                "Learning rates above 1 / L break the bound: without noise one step with a rate of 1.9 / L "
+                "on L w^2 / 2 has 1.9 times it."
+            ),
         ],
     )
 
@@ -178,7 +190,9 @@ def draw(
     start = 0
     for name, style in line_styles(problems).items():
         end = start + len(problems[name])
-        axes.plot(bounds[start:end], errors[start:end], style.marker, color=style.color, markersize=3, label=name)
+        axes.plot(
+            bounds[start:end], errors[start:end], style.marker, color=style.color, markersize=3, label=name
+        )
         start = end
     low, high = min(errors), max(bounds)
     axes.plot([low, high], [low, high], "--", color="0.4", linewidth=1)

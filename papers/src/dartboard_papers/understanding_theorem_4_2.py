@@ -2,8 +2,8 @@
 
 The loss is quadratic, so the constants are exact, the same at all weights, and the same in the Frobenius norm
 and in the proof's 2-norm. `dartboard_papers.theory.linear_cells` says what is wrong with the proof. What the
-paper concludes from the bound, that the narrowest cell's constants are larger where norms are above 1, is looked
-at beside it.
+paper concludes from the bound, that the narrowest cell's constants are larger where norms are above 1, is
+looked at beside it.
 """
 
 from typing import Annotated
@@ -15,14 +15,15 @@ from torch import Tensor
 
 from dartboard.config.schema import Count, Seed
 from dartboard_papers.base import LEVEL, PartResult, ReproductionResult, Row, RunOptions, Scale, reproduction
+from dartboard_papers.formatting import format_p
 from dartboard_papers.theory.linear_problems import Survey, compare, counterexample, survey
 from dartboard_papers.theory.plots import draw_smoothness
 
 BOUND = "the bound"
 CONCLUSION = "the narrowest cell's constants are larger where norms are above 1"
 LARGER_RULE = (
-    f"at every norm above 1 their sum is larger in the narrowest cell for so many problems that p is at most {LEVEL} "
-    "by the sign test"
+    "at every norm above 1 their sum is larger in the narrowest cell for so many problems that p is at "
+    f"most {LEVEL} by the sign test"
 )
 REMARKS = (
     "The proof drops the nodes behind W_i, whose gradients change with it.",
@@ -83,9 +84,10 @@ def reproduce(options: RunOptions, scale: LinearCells) -> ReproductionResult:
     broken = survey.broken("smooth_narrowest", "smooth_claimed")
     mended = survey.broken("smooth_narrowest", "smooth_bound")
     above = f"{_percent(broken)} of the constants are above the bound"
-    parts = {BOUND: PartResult(not broken.any(), above, None)}
-    if (larger := judge_larger([survey.ratios("smooth")], survey.lengths)) is not None:
-        parts[CONCLUSION] = larger
+    parts = {
+        BOUND: PartResult(not broken.any(), above, None),
+        CONCLUSION: judge_larger([survey.ratios("smooth")], survey.lengths),
+    }
     numbers = {name: survey.stacked(f"smooth_{name}").tolist() for name in NAMES}
     return ReproductionResult(
         rows=[*_counterexample_rows(), *_rows(survey)],
@@ -99,22 +101,24 @@ def reproduce(options: RunOptions, scale: LinearCells) -> ReproductionResult:
     )
 
 
-def judge_larger(ratios: list[Tensor], lengths: tuple[float, ...]) -> PartResult | None:
-    """Whether ratios [lengths, problems] of one or more losses are above 1, by `LARGER_RULE`.
-
-    None if no norm is above 1.
-    """
+def judge_larger(ratios: list[Tensor], lengths: tuple[float, ...]) -> PartResult:
+    """Whether ratios [lengths, problems] of one or more losses are above 1, by `LARGER_RULE`."""
     large = [index for index, length in enumerate(lengths) if length > 1]
     if not large:
-        return None
-    counts = {(loss, index): int((group[index] > 1).sum()) for loss, group in enumerate(ratios) for index in large}
+        return PartResult(None, "takes norms above 1", None)
+    counts = {
+        (loss, index): int((group[index] > 1).sum()) for loss, group in enumerate(ratios) for index in large
+    }
     problems = ratios[0].shape[1]
     p = max(binomtest(count, problems, alternative="greater").pvalue for count in counts.values())
     fewest = min(counts.values())
     factors = ", ".join(
-        f"{min(float(group[index].median()) for group in ratios):.2g} at norm {lengths[index]:g}" for index in large
+        f"{min(float(group[index].median()) for group in ratios):.3g} at norm {lengths[index]:g}"
+        for index in large
     )
-    words = f"larger in at least {fewest} of {problems} problems, by a median factor of {factors}, p {p:.3f}"
+    words = (
+        f"larger in at least {fewest} of {problems} problems, by a median factor of {factors}, {format_p(p)}"
+    )
     return PartResult(bool(p <= LEVEL), words, LEVEL)
 
 

@@ -1,10 +1,11 @@
 """Theorem 4.3 of Shu et al.: gradient variances of the widest and the narrowest linear cell.
 
 The theorem supposes that sigma bounds the variances of the widest cell "for any W". That covers the products
-W_k ... W_1 of the narrowest cell's weights, with which the widest cell has the same output, and for which equation
-4 of the proof is true; so the bound is judged with the variances there, the least that such a sigma can be. With
-those at the same weights, which figure 26 may suggest, it fails; that is reported. What the paper concludes, that
-the narrowest cell's variance is larger, is looked at beside it. Variances are in the 2-norm, as the proof's are.
+W_k ... W_1 of the narrowest cell's weights, with which the widest cell has the same output, and for which
+equation 4 of the proof is true; so the bound is judged with the variances there, the least that such a sigma
+can be. With those at the same weights, which figure 26 may suggest, it fails; that is reported. What the
+paper concludes, that the narrowest cell's variance is larger, is looked at beside it. Variances are in the
+2-norm, as the proof's are.
 """
 
 from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, reproduction
@@ -15,7 +16,8 @@ from dartboard_papers.understanding_theorem_4_2 import LARGER_RULE, LinearCells,
 BOUND = "the bound"
 CONCLUSION = "the narrowest cell's variances are larger where norms are above 1"
 LATE = (
-    "The rule was changed twice: the claim was judged first at the same output, then at the same weights, where it "
+    "The rule was changed twice: the claim was judged first at the same output, then at the same weights, "
+    "where it "
     'did not hold; "for any W" covers the former.'
 )
 REMARKS = (
@@ -30,11 +32,11 @@ NAMES = ("widest", "narrowest", "same", "bound")
 @reproduction(
     "understanding-theorem-4-3",
     about="gradient variances of linear cells against the bound of the theorem",
-    claim="the narrowest cell's gradient variance is at most n times a sum of those of the widest, for any weights, "
-    "scaled by squares of the norms, so that it is significantly larger",
+    claim="the narrowest cell's gradient variance is at most n times a sum of those of the widest, for any "
+    "weights, scaled by squares of the norms, so that it is significantly larger",
     rules={
-        BOUND: "no variance is above it with the sigma of the widest cell at the products of the weights, in any "
-        "problem and with any loss",
+        BOUND: "no variance is above it with the sigma of the widest cell at the products of the weights, "
+        "in any problem and with any loss",
         CONCLUSION: f"with each loss, {LARGER_RULE}",
     },
     minutes=1,
@@ -45,15 +47,16 @@ def reproduce(options: RunOptions, scale: LinearCells) -> ReproductionResult:
     surveys = {loss: survey_cells(options, scale, loss) for loss in LOSSES}
     same, output = (_share(surveys, name) for name in ("variance_same", "variance_bound"))
     above = f"{100 * output:.2g} % of the variances are above the bound"
-    parts = {BOUND: PartResult(output == 0, above, None)}
-    ratios, lengths = [survey.ratios("variance") for survey in surveys.values()], tuple(scale.lengths)
-    if (larger := judge_larger(ratios, lengths)) is not None:
-        parts[CONCLUSION] = larger
+    ratios = [survey.ratios("variance") for survey in surveys.values()]
+    parts = {
+        BOUND: PartResult(output == 0, above, None),
+        CONCLUSION: judge_larger(ratios, tuple(scale.lengths)),
+    }
     return ReproductionResult(
         rows=[row for loss, survey in surveys.items() for row in _rows(loss, survey)],
         parts=parts,
-        sentence=f"{above} with the widest cell's at the products of the weights, {100 * same:.2g} % with those at "
-        "the same weights",
+        sentence=f"{above} with the widest cell's at the products of the weights, {100 * same:.2g} % with "
+        "those at the same weights",
         size=f"{scale.words()}, {len(surveys)} losses",
         seeds=scale.problems,
         figures={f"variance-{loss}": draw_variance(survey) for loss, survey in surveys.items()},

@@ -9,7 +9,8 @@ loss f of z follows. What the paper's theorems leave open or get wrong, all of i
 - Equation 4 sets df^/dy^ = df/dy. The cells have different outputs, so that is true of linear losses only, or
   of a widest cell whose weights are W_k ... W_1 (`products`), which has the same output. Theorem 4.3 holds
   when its sigma cover that cell, as "for any W" says; with the sigma of the same weights it fails.
-- Theorem 4.2's bound is wrong. Its proof drops the nodes behind the i-th (equation 9) although their gradients change
+- Theorem 4.2's bound is wrong. Its proof drops the nodes behind the i-th (equation 9) although their
+gradients change
   with W_i, and has the product of the norms before W_i once where it counts twice: moving W_i by D moves y_i
   by D W_{i-1} ... W_1 x. For convex losses, `smoothness_bound` is what the factors of equation 8 do give.
 
