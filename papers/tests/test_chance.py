@@ -3,7 +3,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from dartboard_papers.chance import chance_between, chance_within
+from dartboard_papers.chance import chance_across, chance_between, chance_within, p_across, p_within
 
 
 def test_a_rule_within_repetitions_passes_as_often_as_by_enumeration() -> None:
@@ -38,3 +38,27 @@ def test_the_observed_data_counts() -> None:
     assert chance_between(lambda _, __: False, np.ones(2), np.ones(2)) == 0.0
     observed = np.array([[2.0], [1.0]])
     assert chance_within(lambda rows: bool(rows[0, 0] > rows[1, 0]), observed, draws=1) in (0.5, 1.0)
+
+
+def test_rows_that_trade_places_in_all_repetitions_keep_their_values() -> None:
+    values = np.array([[3.0, 4.0], [2.0, 1.0], [1.0, 0.0]])
+    assert chance_across(lambda rows: bool(rows[0].mean() > 2), values) == pytest.approx(1 / 3)
+    known = {tuple(row) for row in values.tolist()}
+    assert chance_across(lambda rows: {tuple(row) for row in rows.tolist()} == known, values) == 1.0
+
+
+def test_orders_are_drawn_where_there_are_too_many() -> None:
+    values = np.arange(9.0)[:, None]
+    drawn = chance_across(lambda rows: bool(rows[0, 0] > 5.5), values, draws=3000)
+    assert drawn == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_p_is_the_share_of_statistics_as_large_as_observed() -> None:
+    values = np.array([[3.0], [2.0], [1.0]])
+
+    def first(rows: np.ndarray) -> float:
+        return float(rows[0, 0])
+
+    assert p_across(first, values) == pytest.approx(1 / 3)
+    assert p_across(first, values[::-1]) == 1.0
+    assert p_within(first, values) == pytest.approx(1 / 3, abs=0.02)

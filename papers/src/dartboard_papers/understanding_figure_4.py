@@ -7,7 +7,6 @@ at a norm of 5, as DARTS has it; the paper does not say whether its are.
 
 from collections.abc import Mapping
 
-import numpy as np
 from pydantic import Field
 
 from dartboard.analysis.comparison import ACCURACY, Comparison
@@ -103,8 +102,8 @@ def judge_growth(low: Floats, high: Floats) -> PartResult:
 
 def _leads(values: Floats) -> Floats:
     """Lead of the first cell over the last, by seed."""
-    first, *_, last = values
-    return np.subtract(first, last)
+    leads: Floats = values[0] - values[-1]
+    return leads
 
 
 def _rows(comparison: Comparison, scale: Figure4, names: Mapping[str, str]) -> list[Row]:

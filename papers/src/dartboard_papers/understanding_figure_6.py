@@ -11,7 +11,7 @@ from functools import partial
 from dartboard.analysis.landscape import RISE, Landscape, summary, surfaces
 from dartboard.utils.statistics import Floats
 from dartboard.viz.plots import plot_contours, plot_surfaces
-from dartboard_papers._understanding_landscape import LATE, SETUP, Landscapes, measure_landscapes
+from dartboard_papers._understanding_landscape import LATE, SETUP, SMALL, Landscapes, measure_landscapes
 from dartboard_papers._understanding_training import (
     FIRST_RULE,
     FULL,
@@ -80,6 +80,7 @@ def reproduce(options: RunOptions, scale: Landscapes) -> ReproductionResult:
                 f"The basin ends where the loss is {RISE:g} above that of the trained weights; pictures "
                 "show the first seed."
             ),
+            SMALL,
             LATE,
         ],
     )

@@ -14,6 +14,7 @@ from dartboard.viz.plots import plot_heat
 from dartboard_papers._understanding_landscape import (
     LATE,
     SETUP,
+    SMALL,
     LandscapeSurvey,
     Variances,
     measure_landscapes,
@@ -78,7 +79,7 @@ def reproduce(options: RunOptions, scale: Variances) -> ReproductionResult:
         numbers={
             label: [landscape.facts() for landscape in seeds] for label, seeds in survey.landscapes.items()
         },
-        remarks=[OWN_VARIANTS, "The picture shows the first seed.", LATE],
+        remarks=[OWN_VARIANTS, "The picture shows the first seed.", SMALL, LATE],
     )
 
 

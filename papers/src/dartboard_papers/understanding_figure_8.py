@@ -12,7 +12,7 @@ from pydantic import Field
 
 from dartboard.analysis.landscape import Landscape, surfaces
 from dartboard.viz.plots import plot_surfaces
-from dartboard_papers._understanding_landscape import LATE, SETUP, Variances, measure_landscapes
+from dartboard_papers._understanding_landscape import LATE, SETUP, SMALL, Variances, measure_landscapes
 from dartboard_papers._understanding_training import (
     FIRST_RULE,
     FULL,
@@ -81,6 +81,7 @@ def reproduce(options: RunOptions, scale: Figure8) -> ReproductionResult:
         remarks=[
             OWN_VARIANTS,
             "Surfaces show the standard deviation of the first seed, heights are of the variance.",
+            SMALL,
             LATE,
         ],
     )
