@@ -31,8 +31,8 @@ from dartboard_papers._understanding_training import Networks, darts_family, tra
 from dartboard_papers.base import RunOptions
 
 SMALL = (
-    "With networks and images of this size the order of speeds of figure 3 did not show either; that of figure 3's "
-    "larger networks was not looked at."
+    "With networks and images of this size the order of speeds of figure 3 did not show either; landscapes "
+    "of figure 3's larger networks were not measured."
 )
 LATE = (
     "With 2 seeds and variants of our own the claim held, by a rule that passes by chance one time in ten; "

@@ -84,11 +84,12 @@ class ReproductionRecord:
         """The reproduction; raises UnknownNameError if it does not exist any more."""
         return REPRODUCTIONS[self.name]
 
-    def markdown(self, pictures: str = "") -> str:
-        """A section of a page: the claim, the numbers side by side, the verdict and the pictures.
+    def markdown(self, pictures: str = "", numbers: str = "") -> str:
+        """A section of a page: the claim, the verdict by parts, the numbers side by side and the pictures.
 
         Args:
             pictures: Prefix of the paths of the pictures; by default they are beside the page.
+            numbers: Path of a page to link to in the place of the numbers; empty shows them.
         """
         reproduction = self.reproduction
         table = ["| | paper | here |", "|---|---:|---:|"]
@@ -105,7 +106,7 @@ class ReproductionRecord:
             f"The paper: {reproduction.claim.removesuffix('.')}.",
             f"Here: **{self.verdict}**. {as_sentence(self.sentence)}",
             *(["\n".join(parts)] if parts else []),
-            "\n".join(table),
+            f"[All numbers beside the paper's]({numbers})." if numbers else "\n".join(table),
             f"Size: {self.size}; {format_seeds(self.seeds)}; {format_seconds(self.seconds)}.",
             *([f"Unlike the paper: {reproduction.setup.removesuffix('.')}."] if reproduction.setup else []),
             f"```sh\n{self.command()}\n```",

@@ -47,7 +47,7 @@ class Figure5(SmallCifar):
     """How large figure 5 is."""
 
     epochs: Count = Field(default=1, description="passes over the images")
-    seeds: Count = Field(
+    seeds: int = Field(
         default=5, ge=5, le=COUNT, description="trainings of each cell, with a variant of each kind beside it"
     )
     lr: float = Field(default=0.025, gt=0, description="learning rate at the start")
