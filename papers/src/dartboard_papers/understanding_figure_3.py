@@ -12,6 +12,7 @@ from pydantic import Field
 
 from dartboard.analysis.comparison import ACCURACY, LOSS, TRAIN_LOSS, Comparison
 from dartboard_papers._understanding_training import (
+    FIRST_LATE,
     FIRST_RULE,
     FULL,
     ORDER_RULE,
@@ -84,7 +85,7 @@ def reproduce(options: RunOptions, scale: Figure3) -> ReproductionResult:
         seeds=scale.seeds,
         figures={"curves": comparison.plot([LOSS, ACCURACY], names)},
         numbers=comparison.facts(),
-        remarks=[OWN_VARIANTS, SMALLEST, LATE],
+        remarks=[OWN_VARIANTS, SMALLEST, LATE, FIRST_LATE],
     )
 
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from dartboard.analysis.comparison import ACCURACY, Comparison
 from dartboard.utils.statistics import Floats, permutation_p
 from dartboard_papers._understanding_training import (
+    FIRST_LATE,
     FIRST_RULE,
     FULL,
     ORIGINAL,
@@ -88,6 +89,7 @@ def reproduce(options: RunOptions, scale: Figure4) -> ReproductionResult:
             OWN_VARIANTS,
             f"That C3 fails to converge at {scale.high:g} in the paper is not judged; here {here}.",
             LATE,
+            FIRST_LATE,
         ],
     )
 

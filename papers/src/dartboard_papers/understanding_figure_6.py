@@ -13,6 +13,7 @@ from dartboard.utils.statistics import Floats
 from dartboard.viz.plots import plot_contours, plot_surfaces
 from dartboard_papers._understanding_landscape import LATE, SETUP, SMALL, Landscapes, measure_landscapes
 from dartboard_papers._understanding_training import (
+    FIRST_LATE,
     FIRST_RULE,
     FULL,
     ORDER_RULE,
@@ -82,6 +83,7 @@ def reproduce(options: RunOptions, scale: Landscapes) -> ReproductionResult:
             ),
             SMALL,
             LATE,
+            FIRST_LATE,
         ],
     )
 

@@ -20,6 +20,7 @@ from dartboard_papers._understanding_landscape import (
     measure_landscapes,
 )
 from dartboard_papers._understanding_training import (
+    FIRST_LATE,
     FIRST_RULE,
     FULL,
     ORDER_RULE,
@@ -79,7 +80,7 @@ def reproduce(options: RunOptions, scale: Variances) -> ReproductionResult:
         numbers={
             label: [landscape.facts() for landscape in seeds] for label, seeds in survey.landscapes.items()
         },
-        remarks=[OWN_VARIANTS, "The picture shows the first seed.", SMALL, LATE],
+        remarks=[OWN_VARIANTS, "The picture shows the first seed.", SMALL, LATE, FIRST_LATE],
     )
 
 

@@ -14,6 +14,7 @@ from dartboard.analysis.landscape import Landscape, surfaces
 from dartboard.viz.plots import plot_surfaces
 from dartboard_papers._understanding_landscape import LATE, SETUP, SMALL, Variances, measure_landscapes
 from dartboard_papers._understanding_training import (
+    FIRST_LATE,
     FIRST_RULE,
     FULL,
     ORDER_RULE,
@@ -83,6 +84,7 @@ def reproduce(options: RunOptions, scale: Figure8) -> ReproductionResult:
             "Surfaces show the standard deviation of the first seed, heights are of the variance.",
             SMALL,
             LATE,
+            FIRST_LATE,
         ],
     )
 

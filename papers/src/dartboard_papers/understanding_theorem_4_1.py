@@ -93,8 +93,8 @@ class Descents(Scale):
     """Random problems."""
 
     problems: Count = Field(default=100, description="random problems with each function")
-    steps: Count = Field(
-        default=12, le=18, description="steps of SGD; the signs of noise are 2 to this power"
+    steps: int = Field(
+        default=12, ge=1, le=18, description="steps of SGD; the signs of noise are 2 to this power"
     )
     seed: Seed = Field(default=0, description="random seed")
 
