@@ -122,5 +122,5 @@ def draw(sizes_here: Mapping[str, Sequence[float]]) -> Figure:
         originals = [sizes[name][0] for name in PAPER]
         axes.scatter(places, originals, marker="*", s=130, color=color, zorder=3, label=f"original, {label}")
     axes.set_xticks(range(len(PAPER)), list(PAPER))
-    axes.legend(fontsize=8, ncols=2)
+    figure.legend(fontsize=8, ncols=4, loc="outside lower center", frameon=False)
     return figure
