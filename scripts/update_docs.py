@@ -6,7 +6,7 @@
 
 Pages contain generated blocks between two comments: `<!-- table NAME -->` ... `<!-- end of table -->` is
 the table of a scoreboard, `<!-- measured LABEL... -->` the results of searches on all scoreboards, and
-`<!-- reproduced NAME... -->` the verdicts of reproductions. The page docs/papers.md is generated
+`<!-- reproduced NAME... -->` the verdicts of reproductions. The pages of docs/papers are generated
 completely from the records of reproductions, with copies of their figures.
 """
 
@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from dartboard_papers import PAPERS, ReproductionRecord, in_order, read_record
-from dartboard_papers.formatting import as_sentence, escape_cell
+from dartboard_papers import PAPERS, ReproductionRecord, Verdict, in_order, read_record
+from dartboard_papers.formatting import as_sentence, escape_cell, format_seconds
 from dartboard_papers.record import RECORD
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +26,8 @@ BENCHES = ("nano", "nb201", "oneshot1", "oneshot2", "oneshot3")
 """Scoreboards in results/ that the pages of methods show."""
 Rows = dict[str, dict[str, str]]
 """Rows of a table by their first cell, each a cell by column."""
-PAGE = "papers.md"
+PAGES = "papers"
+"""Folder of the pages of the papers, below docs."""
 FIGURES = "figures/papers"
 """Folder of the figures, relative to the pages."""
 NOT_RUN = "not run yet"
@@ -35,8 +36,11 @@ HEAD = """\
 # The papers on a laptop
 
 Figures and tables of the papers behind dartboard, recomputed at small scale: what each reports, what was
-measured here, and whether its claim held. This page is generated from the records in `papers/results` by
-`scripts/update_docs.py`.
+measured here, and whether its claim held. Each paper has a page; the numbers of a figure or table are in
+`papers/results/NAME/page.md`. These pages are generated from the records there by `scripts/update_docs.py`.
+"""
+METHOD = """\
+## How claims are tested
 
 ```sh
 dartboard reproduce --list
@@ -44,14 +48,15 @@ dartboard reproduce xnas-figure-3
 ```
 
 Each reproduction prints a time estimate first and finishes in minutes on two cores; `--full` uses the
-paper's own settings, where it states them, and is meant for a GPU. The test of a claim was fixed before its
-first run here; where the test or the procedure was added or changed later, the section says so. The tests
-for GAEA's table 2 and figures 4 and 5 were written when the results of the searches they use, which are in
-`results/nb201`, were already known. No seed is left out: where a section reports only means, the individual
-values are in `papers/results/NAME/numbers.json`. *Held* means that the paper's claim was observed at this
-scale, *did not hold* that it was not, *not testable here* that this experiment cannot decide it. Times were
-measured on a machine with other load, and are up to ten times those on an idle one, which `dartboard
-reproduce --list` prints.
+paper's own settings, where it states them, and is meant for a GPU.
+
+A claim has parts, each with a rule that says when it held and how often the rule passes by chance although
+that part is false. Rules are fixed before a run; where one was changed after a first result, the section
+says so. *Held* means that all parts did at this scale, *partly* that some did, *did not hold* that none
+did, *not testable here* that the experiment cannot decide it. Where chance plays a part there are at least
+5 seeds, and none is left out: `papers/results/NAME/numbers.json` has all values. Times were measured on a
+machine with other load, and are up to ten times those on an idle one, which `dartboard reproduce --list`
+prints.
 """
 
 
@@ -133,7 +138,9 @@ def reproduced(names: str, records: Mapping[str, ReproductionRecord]) -> str:
             f"**{record.verdict}**",
             escape_cell(as_sentence(record.sentence)),
         )
-        lines.append(f"| [{reproduction.part}](../papers.md#{name}) | {' | '.join(cells)} |")
+        lines.append(
+            f"| [{reproduction.part}](../{PAGES}/{reproduction.paper}.md#{name}) | {' | '.join(cells)} |"
+        )
     return "\n".join([*lines, ""])
 
 
@@ -143,34 +150,42 @@ def read_records(folder: Path) -> dict[str, ReproductionRecord]:
     return {record.name: record for record in records}
 
 
-def papers_page(records: Mapping[str, ReproductionRecord]) -> str:
-    """The page of all reproductions: an overview table, and a section for each that was run."""
-    return "\n".join([HEAD, *_overview(records), *_sections(records)])
+def papers_pages(records: Mapping[str, ReproductionRecord]) -> dict[str, str]:
+    """Pages of the papers by file name: an index with a table of reproductions, and one for each paper."""
+    pages = {"index.md": "\n".join([HEAD, *_overview(records), METHOD])}
+    for paper, group in groupby(in_order(), key=lambda item: item.paper):
+        lines = [f"# {PAPERS[paper]}\n", "[All papers, and how claims are tested](index.md).\n"]
+        for item in group:
+            lines.append(f"## {item.name}\n")
+            if item.name in records:
+                numbers = f"../../papers/results/{item.name}/page.md"
+                lines.append(records[item.name].markdown(f"../{FIGURES}/{item.name}-", numbers))
+            else:
+                lines.append(f"{as_sentence(item.claim)} {as_sentence(NOT_RUN)}\n")
+        pages[f"{paper}.md"] = "\n".join(lines)
+    return pages
 
 
 def _overview(records: Mapping[str, ReproductionRecord]) -> Iterator[str]:
-    yield "| paper | part | what | verdict | command |"
-    yield "|---|---|---|---|---|"
+    """A table with a row for each reproduction."""
+    yield "| part | claim | verdict | what was seen | seeds | cost | unlike the paper |"
+    yield "|---|---|---|---|--:|--:|---|"
     for item in in_order():
-        record = records.get(item.name)
-        part = item.part if record is None else f"[{item.part}](#{item.name})"
-        verdict = NOT_RUN if record is None else f"**{record.verdict}**"
-        command = f"dartboard reproduce {item.name}" if record is None else record.command()
-        yield f"| {item.paper} | {part} | {escape_cell(item.about)} | {verdict} | `{escape_cell(command)}` |"
+        link = f"[{item.paper}, {item.part}]({item.paper}.md#{item.name})"
+        if (record := records.get(item.name)) is None:
+            cells = [NOT_RUN, "-", "-", "-"]
+        else:
+            held = [name for name, part in record.parts.items() if part.held]
+            which = f" (held: {'; '.join(held)})" if record.verdict is Verdict.PARTLY else ""
+            seeds, cost = str(record.seeds or "-"), format_seconds(record.seconds)
+            cells = [f"**{record.verdict}**{which}", as_sentence(record.sentence), seeds, cost]
+        row = (link, item.claim, *cells, item.setup or "-")
+        yield f"| {' | '.join(map(escape_cell, row))} |"
     yield ""
 
 
-def _sections(records: Mapping[str, ReproductionRecord]) -> Iterator[str]:
-    done = [item for item in in_order() if item.name in records]
-    for paper, group in groupby(done, key=lambda item: item.paper):
-        yield f"## {PAPERS[paper]}\n"
-        for item in group:
-            yield f"### {item.name}\n"
-            yield records[item.name].markdown(f"{FIGURES}/{item.name}-")
-
-
 def pictures(records: Mapping[str, ReproductionRecord], folder: Path) -> dict[str, Path]:
-    """Source of every figure of the page, by the file name of its copy."""
+    """Source of every figure of the pages, by the file name of its copy."""
     return {
         f"{name}-{picture}.png": folder / name / f"{picture}.png"
         for name, record in records.items()
@@ -201,7 +216,9 @@ def main() -> None:
     docs, results = ROOT / "docs", ROOT / "papers" / "results"
     records = read_records(results)
     copy_pictures(pictures(records, results), docs / FIGURES)
-    _write(docs / PAGE, papers_page(records))
+    (docs / PAGES).mkdir(exist_ok=True)
+    for name, text in papers_pages(records).items():
+        _write(docs / PAGES / name, text)
     for path in sorted(docs.rglob("*.md")):
         _write(path, updated(path.read_text(encoding="utf-8"), records))
 

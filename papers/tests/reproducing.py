@@ -10,12 +10,12 @@ from pydantic import Field
 
 from dartboard_papers import (
     REPRODUCTIONS,
+    PartResult,
     Reproduction,
     ReproductionResult,
     Row,
     RunOptions,
     Scale,
-    Verdict,
     reproduction,
 )
 
@@ -49,7 +49,7 @@ def result(scale: Small = LAPTOP, **other: Any) -> ReproductionResult:
     figure.add_subplot().plot([0, scale.epochs])
     values: dict[str, Any] = {
         "rows": [Row("epochs", 600, scale.epochs), Row("a | b", None, "94.1 +- 0.2")],
-        "verdict": Verdict.HELD,
+        "parts": {"more is more": PartResult(True, "more were more", 0.05)},
         "sentence": f"it said {scale.words}",
         "size": "nothing at all",
         "seeds": 3,
@@ -85,6 +85,8 @@ def registered(
         name,
         about="a line that goes up",
         claim="more epochs are more",
+        rules={"more is more": "there are more"},
+        setup="nothing is computed",
         minutes=0.2,
         laptop=LAPTOP,
         full=full,

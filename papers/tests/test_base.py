@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dartboard_papers import PAPERS, REPRODUCTIONS, RunOptions, in_order
+from dartboard_papers import PAPERS, REPRODUCTIONS, PartResult, RunOptions, Verdict, in_order
 from reproducing import LAPTOP, PAPER, Small, registered, result, usual
 
 
@@ -61,3 +61,19 @@ def test_the_order_is_that_of_papers_and_of_numbers() -> None:
 
 def test_a_finding_has_no_remarks_unless_it_is_given_some() -> None:
     assert result(remarks=()).remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("held", "verdict"),
+    [
+        ((), Verdict.NOT_TESTABLE),
+        ((None,), Verdict.NOT_TESTABLE),
+        ((True, True), Verdict.HELD),
+        ((False,), Verdict.NOT_HELD),
+        ((True, False), Verdict.PARTLY),
+        ((True, None), Verdict.PARTLY),
+    ],
+)
+def test_the_verdict_follows_from_the_parts(held: tuple[bool | None, ...], verdict: Verdict) -> None:
+    parts = {f"part {index}": PartResult(own, "seen", None) for index, own in enumerate(held)}
+    assert result(parts=parts).verdict is verdict

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from dartboard_papers.formatting import (
     as_sentence,
     escape_cell,
+    format_chance,
+    format_p,
     format_seconds,
     format_seeds,
     format_setting,
@@ -80,3 +82,20 @@ TEXTS = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")))
 @given(TEXTS | st.integers() | st.booleans() | st.none() | st.lists(st.integers()))
 def test_settings_are_read_back_as_they_were(value: object) -> None:
     assert yaml.safe_load(format_setting("key", value).removeprefix("key=")) == value
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.0004, "p < 0.001"), (0.001, "p 0.001"), (0.25, "p 0.250")])
+def test_p_values(p: float, text: str) -> None:
+    assert format_p(p) == text
+
+
+@pytest.mark.parametrize(
+    ("chance", "text"),
+    [
+        (None, "nothing is left to chance"),
+        (0.05, "passes by chance 5 % of the time"),
+        (0.0002, "passes by chance less than 0.1 % of the time"),
+    ],
+)
+def test_chances(chance: float | None, text: str) -> None:
+    assert format_chance(chance) == text

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from dartboard_papers.base import (
         PAPERS,
         REPRODUCTIONS,
+        PartResult,
         Reproduction,
         ReproductionResult,
         Row,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PAPERS",
     "REPRODUCTIONS",
+    "PartResult",
     "Reproduction",
     "ReproductionRecord",
     "ReproductionResult",

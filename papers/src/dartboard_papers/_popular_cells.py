@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from dartboard.analysis.topology import shape_of
+from dartboard.analysis.topology import ShapeDistribution, shape_of
 from dartboard.space import Cell, Genotype, get_published
 from dartboard.viz.cells import draw_cell
 
@@ -33,6 +33,21 @@ def caption(cell: Cell) -> str:
     """Width and depth as the paper writes them: `3.5c, 3`."""
     shape = shape_of(cell)
     return f"{shape.width:g}c, {shape.depth}"
+
+
+def chance_of_standing(kind: ShapeDistribution, others: int, *, slack: int = 0) -> float:
+    """Probability that a random connection of a kind is as wide and as shallow as all of some others.
+
+    Args:
+        kind: All connections.
+        others: Number of other random connections.
+        slack: How much deeper than the others it may be.
+    """
+    total, chance = kind.total, 0.0
+    for (wide, deep), ways in kind.ways.items():
+        below = sum(count for (w, d), count in kind.ways.items() if w <= wide + 1e-9 and d >= deep - slack)
+        chance += ways / total * (below / total) ** others
+    return chance
 
 
 def topologies(panels: Sequence[Axes], cells: Sequence[tuple[str, Cell]]) -> None:

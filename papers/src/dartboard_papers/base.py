@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from dartboard.config.schema import Options
 from dartboard.registry import Registry
-from dartboard.scoreboard.records import STRICT
+from dartboard.scoreboard.records import STRICT, Amount
 from dartboard.utils.progress import Progress, no_progress
 
 PAPERS = {
@@ -23,12 +23,15 @@ PAPERS = {
     "understanding": "Understanding Architectures Learnt by Cell-based NAS (Shu et al., 2020)",
 }
 """Titles of the papers by their short name, with which the names of reproductions begin."""
+LEVEL = 0.05
+"""Largest p-value that counts: if a claim is false, a test at this level passes one time in twenty."""
 
 
 class Verdict(StrEnum):
     """Whether the claim of a paper holds here."""
 
     HELD = "held"
+    PARTLY = "partly"
     NOT_HELD = "did not hold"
     NOT_TESTABLE = "not testable here"
 
@@ -59,14 +62,49 @@ class Row:
     here: float | str | None
 
 
+@dataclass(frozen=True)
+class PartResult:
+    """Whether one part of a claim held here, by its rule.
+
+    Args:
+        held: Whether the rule passed; None if this part cannot be tested at this scale.
+        observed: The figures that the rule looked at, in a few words; for an untested part, what a test
+        takes. chance: Probability that the rule passes if this part of the claim is false, by permutations or
+        a
+            bootstrap of the same data, or the level of its test; None where nothing is left to chance.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    held: bool | None
+    observed: str
+    chance: Amount | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """Held, did not hold, or not testable here."""
+        if self.held is None:
+            return Verdict.NOT_TESTABLE
+        return Verdict.HELD if self.held else Verdict.NOT_HELD
+
+
+def overall_verdict(parts: Mapping[str, PartResult]) -> Verdict:
+    """Verdict that all parts of a claim have; partly if they differ, not testable here if there are none."""
+    verdicts = {part.verdict for part in parts.values()}
+    if not verdicts:
+        return Verdict.NOT_TESTABLE
+    return verdicts.pop() if len(verdicts) == 1 else Verdict.PARTLY
+
+
 @dataclass(frozen=True, eq=False)
 class ReproductionResult:
     """Result of a reproduction.
 
     Args:
         rows: Numbers of the paper beside those measured here.
-        verdict: Whether the paper's claim holds.
-        sentence: Verdict and observations in one sentence.
+        parts: Results of the parts of the claim, by the names that the rules of the reproduction have; empty
+            if the claim cannot be tested here.
+        sentence: Observations in one sentence; where the claim cannot be tested, what that would take.
         size: Description of network, images, epochs and the like.
         seeds: Number of repetitions behind each number; 0 if the computation is deterministic.
         figures: Pictures by name.
@@ -75,13 +113,18 @@ class ReproductionResult:
     """
 
     rows: Sequence[Row]
-    verdict: Verdict
+    parts: Mapping[str, PartResult]
     sentence: str
     size: str
     seeds: int
     figures: Mapping[str, Figure]
     numbers: Mapping[str, Any]
     remarks: Sequence[str] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Verdict of the whole claim."""
+        return overall_verdict(self.parts)
 
 
 @dataclass(frozen=True)
@@ -126,6 +169,9 @@ class Reproduction(Generic[S]):
         name: Short name of the paper and the part, such as `xnas-figure-3`.
         about: What it shows, in a few words.
         claim: What the paper says about it, in one sentence.
+        rules: When each part of the claim held, by a short name of the part; fixed before it is run.
+        setup: How network, images and training differ from the paper's at the default scale; empty if they
+            do not.
         minutes: Approximate duration on two cores.
         laptop: Default scale.
         full: Scale of the paper; None if that is the default.
@@ -138,6 +184,8 @@ class Reproduction(Generic[S]):
     name: str
     about: str
     claim: str
+    rules: Mapping[str, str]
+    setup: str
     minutes: float
     laptop: S
     full: S | None
@@ -186,6 +234,8 @@ def reproduction(
     *,
     about: str,
     claim: str,
+    rules: Mapping[str, str],
+    setup: str = "",
     minutes: float,
     laptop: S,
     full: S | None = None,
@@ -198,7 +248,9 @@ def reproduction(
     def add(
         work: Callable[[RunOptions, S], ReproductionResult],
     ) -> Callable[[RunOptions, S], ReproductionResult]:
-        item = Reproduction(name, about, claim, minutes, laptop, full, work, takes, needs, check)
+        item = Reproduction(
+            name, about, claim, rules, setup, minutes, laptop, full, work, takes, needs, check
+        )
         REPRODUCTIONS.register(name, stacklevel=2)(item)
         return work
 

@@ -36,6 +36,18 @@ def format_seeds(seeds: int) -> str:
     return "one seed" if seeds == 1 else f"{seeds:,} seeds"
 
 
+def format_chance(chance: float | None) -> str:
+    """How often a rule passes although the claim is false, such as `passes by chance 5 % of the time`."""
+    if chance is None:
+        return "nothing is left to chance"
+    return f"passes by chance {'less than 0.1' if chance < 0.001 else f'{100 * chance:.2g}'} % of the time"
+
+
+def format_p(p: float) -> str:
+    """A p-value such as `p 0.031` or `p < 0.001`."""
+    return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
+
+
 def format_seconds(seconds: float) -> str:
     """A time such as `0.3 s`, `48 s`, `7 min` or `1.5 h`."""
     if seconds < 9.95:

@@ -4,7 +4,7 @@ import json
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from dartboard.viz.figures import save_figure
 from dartboard_papers.base import (
     PAPERS,
     REPRODUCTIONS,
+    PartResult,
     Reproduction,
     ReproductionResult,
     Row,
@@ -33,6 +34,7 @@ from dartboard_papers.base import (
 from dartboard_papers.formatting import (
     as_sentence,
     escape_cell,
+    format_chance,
     format_seconds,
     format_seeds,
     format_setting,
@@ -50,7 +52,7 @@ class ReproductionRecord:
     Args:
         name: Name of the reproduction.
         verdict: Whether the paper's claim holds.
-        sentence: Verdict and observations in one sentence.
+        sentence: Observations in one sentence.
         rows: Numbers of the paper beside those measured here.
         size: Description of network, images, epochs and the like.
         seeds: Number of repetitions behind each number; 0 if the computation is deterministic.
@@ -60,6 +62,7 @@ class ReproductionRecord:
         made: Versions and machine.
         remarks: Further sentences for the reader.
         pictures: Names of the pictures, without suffix.
+        parts: Results of the parts of the claim, by name; empty if it cannot be tested, and in old records.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -76,29 +79,38 @@ class ReproductionRecord:
     made: Mapping[str, str]
     remarks: tuple[str, ...]
     pictures: tuple[str, ...]
+    parts: Mapping[str, PartResult] = field(default_factory=dict)
 
     @property
     def reproduction(self) -> Reproduction[Any]:
         """The reproduction; raises UnknownNameError if it does not exist any more."""
         return REPRODUCTIONS[self.name]
 
-    def markdown(self, pictures: str = "") -> str:
-        """A section of a page: the claim, the numbers side by side, the verdict and the pictures.
+    def markdown(self, pictures: str = "", numbers: str = "") -> str:
+        """A section of a page: the claim, the verdict by parts, the numbers side by side and the pictures.
 
         Args:
             pictures: Prefix of the paths of the pictures; by default they are beside the page.
+            numbers: Path of a page to link to in the place of the numbers; empty shows them.
         """
         reproduction = self.reproduction
         table = ["| | paper | here |", "|---|---:|---:|"]
         for row in self.rows:
             cells = (row.what, format_value(row.paper), format_value(row.here))
             table.append(f"| {' | '.join(map(escape_cell, cells))} |")
+        parts = [
+            f"- {as_sentence(name)} Rule: {reproduction.rules[name].removesuffix('.')}; "
+            f"{format_chance(part.chance)}. **{part.verdict.capitalize()}**: {part.observed}."
+            for name, part in self.parts.items()
+        ]
         lines = [
             f"**{PAPERS[reproduction.paper]}, {reproduction.part}**: {as_sentence(reproduction.about)}",
             f"The paper: {reproduction.claim.removesuffix('.')}.",
             f"Here: **{self.verdict}**. {as_sentence(self.sentence)}",
-            "\n".join(table),
+            *(["\n".join(parts)] if parts else []),
+            f"[All numbers beside the paper's]({numbers})." if numbers else "\n".join(table),
             f"Size: {self.size}; {format_seeds(self.seeds)}; {format_seconds(self.seconds)}.",
+            *([f"Unlike the paper: {reproduction.setup.removesuffix('.')}."] if reproduction.setup else []),
             f"```sh\n{self.command()}\n```",
             *([" ".join(map(as_sentence, self.remarks))] if self.remarks else []),
             *(f"![{escape_cell(reproduction.about)}]({pictures}{name}.png)" for name in self.pictures),
@@ -159,6 +171,7 @@ def write_record(
         },
         remarks=tuple(result.remarks),
         pictures=tuple(result.figures),
+        parts=dict(result.parts),
     )
     write_text(folder / NUMBERS, json.dumps(plain(result.numbers)) + "\n")
     write_text(folder / PAGE, record.markdown())

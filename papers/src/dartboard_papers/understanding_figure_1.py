@@ -3,12 +3,16 @@
 The paper calls it a common pattern that cells "tend to be the widest and shallowest" of their search space,
 and has no measure of that. Here a cell has the pattern if it is wider than most cells of its kind and
 shallower than most, ties counted half; its kind are all connections of its nodes. It is a tendency of the
-five if more than half have it.
+five if more than half have it. Were the five random connections of their nodes, that would have a probability
+which is counted.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from dartboard.analysis.topology import ShapeDistribution, ShapeRank, connection_shapes, rank_shapes, shape_of
@@ -23,16 +27,22 @@ from dartboard_papers._popular_cells import (
     popular,
     topologies,
 )
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, Scale, reproduction
 
 PAPER = {"NASNet": (5.0, 2), "AmoebaNet": (4.0, 4), "ENAS": (5.0, 2), "DARTS": (3.5, 3), "SNAS": (4.0, 2)}
 """Width, in units of a node's, and depth."""
+EQUAL, PATTERN = "widths and depths", "popular cells are wide and shallow"
 
 
 @reproduction(
     "understanding-figure-1",
     about="widths and depths of popular cells, and where these are among all connections of the same nodes",
     claim="popular cells share a pattern: they tend to be the widest and shallowest of all in their space",
+    rules={
+        EQUAL: "those of all 5 cells are the paper's",
+        PATTERN: "more than half of the cells are wider than most connections of their nodes, and shallower "
+        "than most",
+    },
     minutes=0.2,
     laptop=Scale(),
 )
@@ -45,13 +55,18 @@ def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa:
     common = [name for name in NAMES if standing[name].common]
     others = later()
     without = [name for name, has in others.items() if not has]
-    held = len(same) == len(NAMES) and len(common) > len(NAMES) / 2
+    kinds = {name: connection_shapes(cell) for name, cell in cells.items()}
+    chance = chance_of_most([pattern_share(kind) for kind in kinds.values()])
+    counts = [f"{len(group)} of {len(NAMES)} cells" for group in (same, common)]
     return ReproductionResult(
         rows=[
             *rows(cells, standing),
             Row("published cells of other searches with the pattern", None, spread(others)),
         ],
-        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
+        parts={
+            EQUAL: PartResult(len(same) == len(NAMES), counts[0], None),
+            PATTERN: PartResult(2 * len(common) > len(NAMES), counts[1], chance),
+        },
         sentence=f"Widths and depths of {len(same)} of {len(NAMES)} cells are the paper's; {len(common)} of "
         f"{len(NAMES)} are wider and shallower than most connections of their nodes{lacking(standing)}.",
         size=f"{len(NAMES)} cells among all connections of their nodes, "
@@ -64,6 +79,28 @@ def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa:
 
 
 LATE = "That more than half make a tendency was settled when it was known which cells have the pattern."
+
+
+def pattern_share(kind: ShapeDistribution) -> float:
+    """Fraction of connections that are wider than most and shallower than most, ties counted half."""
+
+    def rank(value: float, index: int) -> float:
+        """Fraction of connections with less, and half of those with as much."""
+        signs = [(np.sign(round(value - shape[index], 9)), ways) for shape, ways in kind.ways.items()]
+        return float(sum((1 + sign) / 2 * ways for sign, ways in signs) / kind.total)
+
+    common = [ways for (wide, deep), ways in kind.ways.items() if rank(wide, 0) > 0.5 > rank(deep, 1)]
+    return sum(common) / kind.total
+
+
+def chance_of_most(shares: Sequence[float]) -> float:
+    """Probability that more than half of independent events happen, each with a probability of its own."""
+    outcomes = product((False, True), repeat=len(shares))
+    return sum(
+        prod(share if happens else 1 - share for share, happens in zip(shares, outcome, strict=True))
+        for outcome in outcomes
+        if 2 * sum(outcome) > len(shares)
+    )
 
 
 def later() -> dict[str, bool]:

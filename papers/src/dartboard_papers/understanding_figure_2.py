@@ -1,28 +1,21 @@
 """Understanding figure 2: DARTS' cell and randomly connected variants, from wide and shallow to deep.
 
-The paper shows some variants without saying how many were drawn; here as many as asked for are drawn and all
-are shown. What no draw can settle is counted: the share of all connections beyond DARTS'.
+The paper shows four variants; here are all ten that the authors drew. What no draw can settle is counted: the
+share of all connections beyond DARTS', and how width and depth go together over all of them.
 """
 
 import math
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
-from pydantic import Field
 
 from dartboard.analysis.topology import ShapeDistribution, connection_shapes, shape_of
-from dartboard.analysis.variants import random_connections
-from dartboard.config.schema import Count, Seed
 from dartboard.space import Cell
-from dartboard_papers._popular_cells import NORMAL, caption, normal_cell, popular, topologies
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
+from dartboard_papers._popular_cells import caption, chance_of_standing, normal_cell, popular, topologies
+from dartboard_papers._understanding_variants import COUNT, connection_variant
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, Scale, reproduction
 
-
-class Draw(Scale):
-    """The variants."""
-
-    variants: Count = Field(default=4, description="how many are drawn")
-    draw: Seed = Field(default=0, description="which are drawn")
+EXTREME, TREND = "DARTS' cell is the widest and shallowest", "narrower cells are deeper"
 
 
 @reproduction(
@@ -30,22 +23,23 @@ class Draw(Scale):
     about="DARTS' cell and randomly connected variants, ordered by width and depth",
     claim="DARTS' cell is the widest and shallowest among its randomly connected variants, and narrower ones "
     "are deeper",
+    rules={
+        EXTREME: "none of the variants that the authors drew is wider or shallower",
+        TREND: "the correlation of width and depth over all connections of its nodes is negative",
+    },
     minutes=0.1,
-    laptop=Draw(),
+    laptop=Scale(),
 )
-def reproduce(options: RunOptions, scale: Draw) -> ReproductionResult:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa: ARG001
     """The cell and its variants in order, and what all connections say of it."""
-    base = popular("DARTS")
-    original = normal_cell(base)
-    drawn = random_connections(base, scale.variants, seed=scale.draw, groups=[NORMAL])
-    variants = [
-        normal_cell(genotype) for genotype in drawn
-    ]  # from wide to narrow, of equal width shallow first
+    original = normal_cell(popular("DARTS"))
+    variants = [normal_cell(connection_variant("DARTS", number)) for number in range(1, COUNT + 1)]
+    # from wide to narrow, of equal width shallow first
     ordered = sorted(variants, key=lambda cell: (-shape_of(cell).width, shape_of(cell).depth))
     kind = connection_shapes(original)
     place, trend = kind.rank(original), correlation(kind)
     wider, shallower = beyond(original, ordered)
-    held = wider == shallower == 0 and trend < 0
+    words = f"of {len(ordered)} variants {wider} are wider and {shallower} shallower"
     return ReproductionResult(
         rows=[
             Row("DARTS: width, depth", "3.5c, 3", caption(original)),
@@ -59,17 +53,23 @@ def reproduce(options: RunOptions, scale: Draw) -> ReproductionResult:  # noqa: 
             Row("all connections that are shallower, %", None, 100 * place.depth.below),
             Row("correlation of width and depth over all connections", "negative", trend),
         ],
-        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
-        sentence=f"Of {len(ordered)} variants {wider} were wider and {shallower} shallower than DARTS' cell; "
-        f"of all {kind.total:,} connections {place.width.above:.1%} are wider and {place.depth.below:.1%} "
-        f"shallower, and over all of them width and depth correlate with {trend:.2f}.",
+        parts={
+            EXTREME: PartResult(wider == shallower == 0, words, chance_of_standing(kind, len(ordered))),
+            TREND: PartResult(trend < 0, f"correlation {trend:.2f}", None),
+        },
+        sentence=f"{words} than DARTS' cell; of all {kind.total:,} connections {place.width.above:.1%} are "
+        f"wider and {place.depth.below:.1%} shallower, and over all of them width and depth correlate with "
+        f"{trend:.2f}.",
         size=f"{len(ordered)} variants, and all {kind.total:,} connections counted",
-        seeds=1,
+        seeds=0,
         figures={"variants": draw(original, ordered)},
         numbers={
             "ways": [[*key, ways] for key, ways in sorted(kind.ways.items())],
             "shapes": [[shape_of(cell).width, shape_of(cell).depth] for cell in ordered],
         },
+        remarks=[
+            "The chance is that of a random connection among ten others. With 4 variants of our own it held."
+        ],
     )
 
 

@@ -1,26 +1,31 @@
 """Understanding figure 6: loss contours of DARTS' cell and its randomly connected variants.
 
-Settled before cells were compared: the paper speaks of "the widest near-convex region around the optimal";
-that is measured as the basin, the share of the grid that hangs together with the trained weights and whose
-test loss is at most 1 above theirs. The claim held if in the mean over seeds the original cell has the
-largest basin, and Spearman's correlation of width and basin over all cells is 0.5 or more. Other numbers of
-the same grids are reported beside it. CIFAR-100, which the paper has too, is `--data cifar100`.
+The paper speaks of "the widest near-convex region around the optimal"; that is measured as the basin, the
+share of the grid that hangs together with the trained weights and whose test loss is at most 1 above theirs.
+Other numbers of the same grids are reported beside it. CIFAR-100, which the paper has too, is `--data
+cifar100`.
 """
 
-from collections.abc import Mapping
+from functools import partial
 
-from dartboard.analysis.landscape import RISE, summary, surfaces
+from dartboard.analysis.landscape import RISE, Landscape, summary, surfaces
+from dartboard.utils.statistics import Floats
 from dartboard.viz.plots import plot_contours, plot_surfaces
-from dartboard_papers._understanding_landscape import (
-    ENOUGH,
-    Landscapes,
-    LandscapeSurvey,
-    judge,
-    measure_landscapes,
+from dartboard_papers._understanding_landscape import LATE, SETUP, SMALL, Landscapes, measure_landscapes
+from dartboard_papers._understanding_training import (
+    FIRST_LATE,
+    FIRST_RULE,
+    FULL,
+    ORDER_RULE,
+    ORIGINAL,
+    OWN_VARIANTS,
+    falling,
+    judge_first,
+    judge_order,
+    size,
+    titles,
 )
-from dartboard_papers._understanding_training import FULL, KEPT, size
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
-from dartboard_papers.understanding_figure_3 import ORIGINAL, apart, format_correlation, names
+from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
 
 TOP = 12.0
 """Losses above this are cut off in pictures."""
@@ -30,6 +35,8 @@ SHOWN = {
     "sharpness": "sharpness in %",
     "convexity": "share of points that bend upwards",
 }
+LARGEST = "the original has the largest basin"
+ORDER = "basins become smaller as cells become narrower and deeper"
 
 
 @reproduction(
@@ -37,6 +44,11 @@ SHOWN = {
     about="loss contours around DARTS' cell and its randomly connected variants",
     claim="the widest and shallowest cell has the smoothest landscape and the widest near-convex region "
     "around the optimum; the narrowest and deepest has the narrowest and steepest",
+    rules={
+        LARGEST: f"share of the grid in the basin: {FIRST_RULE}",
+        ORDER: f"share of the grid in the basin: {ORDER_RULE}",
+    },
+    setup=SETUP,
     minutes=6,
     laptop=Landscapes(),
     full=Landscapes(**(FULL | {"grid": 51, "radius": 1.0, "examples": 10_000})),
@@ -45,55 +57,51 @@ SHOWN = {
 def reproduce(options: RunOptions, scale: Landscapes) -> ReproductionResult:
     """Compares the basins with the widths of the cells."""
     survey = measure_landscapes(options, scale, "loss")
-    numbers = measured(survey)
-    held, best, trend = judge(survey, numbers["basin"], rising=True)
-    titles = names(survey.cells)
+    names = titles(survey.cells)
+    tables = {name: survey.table(partial(_number, name)) for name in ("centre", *SHOWN)}
+    basins = tables["basin"]
+    best = list(names.values())[basins.mean(1).argmax()]
     return ReproductionResult(
-        rows=rows(survey, numbers, titles, best),
-        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
-        sentence=f"{titles[best]} has the largest basin, and Spearman's correlation of width and basin is "
-        f"{format_correlation(trend)}; the claim asks for the original and {ENOUGH} or more.",
+        rows=rows(tables, list(names.values()), names[ORIGINAL], best),
+        parts={LARGEST: judge_first(basins), ORDER: judge_order(basins)},
+        sentence=f"{best} has the largest basin, and the order from wide to narrow correlates with its size "
+        f"by {falling(basins):.2f}.",
         size=f"{size(options, scale)}; {scale.grid}x{scale.grid} points, {scale.examples} test images",
         seeds=scale.seeds,
         figures={
-            "contours": plot_contours(surfaces(survey.first(titles), top=TOP)),
-            "surfaces": plot_surfaces(surfaces(survey.first(titles), top=TOP)),
+            "contours": plot_contours(surfaces(survey.first(names), top=TOP)),
+            "surfaces": plot_surfaces(surfaces(survey.first(names), top=TOP)),
         },
         numbers={
             label: [landscape.facts() for landscape in seeds] for label, seeds in survey.landscapes.items()
         },
         remarks=[
-            KEPT,
-            *apart(scale.draw),
-            f"The basin ends where the loss is {RISE:g} above that of the trained weights.",
+            OWN_VARIANTS,
+            (
+                f"The basin ends where the loss is {RISE:g} above that of the trained weights; pictures "
+                "show the first seed."
+            ),
+            SMALL,
+            LATE,
+            FIRST_LATE,
         ],
     )
 
 
-def measured(survey: LandscapeSurvey) -> dict[str, dict[str, float]]:
-    """Means over seeds, by number and cell."""
-    summaries = {
-        label: [summary(landscape) for landscape in seeds] for label, seeds in survey.landscapes.items()
-    }
-    return {
-        name: survey.mean({label: [values[name] for values in seeds] for label, seeds in summaries.items()})
-        for name in ("centre", *SHOWN)
-    }
+def _number(name: str, landscape: Landscape) -> float:
+    return summary(landscape)[name]
 
 
-def rows(
-    survey: LandscapeSurvey, numbers: Mapping[str, Mapping[str, float]], titles: Mapping[str, str], best: str
-) -> list[Row]:
-    """The numbers of each cell, and their correlation with the width."""
-    details = [
-        Row(f"{words}, {titles[label]}", None, numbers[name][label])
-        for name, words in SHOWN.items()
-        for label in survey.cells
-    ]
+def rows(tables: dict[str, Floats], names: list[str], original: str, best: str) -> list[Row]:
+    """The mean numbers of each cell, and their correlation with the order of the cells."""
+    words = {"centre": "test loss", **SHOWN}
     return [
-        *(Row(f"test loss, {titles[label]}", None, numbers["centre"][label]) for label in survey.cells),
-        *details,
-        Row("largest basin", titles[ORIGINAL], titles[best]),
-        Row("Spearman's correlation of width and basin", "positive", survey.trend(numbers["basin"])),
-        Row("Spearman's correlation of width and steepness", "negative", survey.trend(numbers["steepness"])),
+        *(
+            Row(f"{words[key]}, {name}", None, float(mean))
+            for key, table in tables.items()
+            for name, mean in zip(names, table.mean(1), strict=True)
+        ),
+        Row("largest basin", original, best),
+        Row("correlation of order and basin", "positive", falling(tables["basin"])),
+        Row("correlation of order and steepness", "negative", falling(tables["steepness"])),
     ]

@@ -2,24 +2,24 @@
 
 The paper says that popular cells have "the largest width and nearly the smallest depth among all the
 variants". Largest is taken as: no variant is wider; nearly smallest as: at most one above the smallest of
-the variants, which is what the paper's own AmoebaNet is. Besides what is drawn, all connections are counted.
+the variants, which is what the paper's own AmoebaNet is. The variants are the ten that the authors drew,
+which are not the thirteen of the table. Besides them, all connections are counted.
 """
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from statistics import fmean
 
 from matplotlib.figure import Figure
-from pydantic import Field
 
 from dartboard.analysis.topology import ShapeDistribution, connection_shapes, shape_of
-from dartboard.analysis.variants import random_connections
-from dartboard.config.schema import Count, Seed
 from dartboard.space import Cell
 from dartboard.space.graph import depth, width
 from dartboard.viz.line_styles import COLORS
 from dartboard.viz.plots import draw_bubbles, draw_stars
-from dartboard_papers._popular_cells import NORMAL, caption, dots, normal_cell, popular
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
+from dartboard_papers._popular_cells import caption, chance_of_standing, dots, normal_cell, popular
+from dartboard_papers._understanding_variants import COUNT, connection_variant
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, Scale, reproduction
 
 Pairs = list[tuple[float, int]]
 """Widths and depths."""
@@ -33,38 +33,40 @@ LINES = {
 """The paper's variants of each cell: width, depth."""
 OWN = {"DARTS": "3.5c, 3", "ENAS": "5c, 2", "AmoebaNet": "4c, 4", "NASNet": "5c, 2"}
 """Those of the cells themselves."""
-
-
-class Draws(Scale):
-    """The variants."""
-
-    variants: Count = Field(default=13, description="how many are drawn of each cell")
-    draw: Seed = Field(default=0, description="which are drawn")
-    repeats: bool = Field(default=True, description="whether a node may read one node twice")
+STANDING = "popular cells are the widest and nearly the shallowest"
 
 
 @reproduction(
     "understanding-table-2",
     about="widths and depths of popular cells and of their randomly connected variants",
     claim="popular cells have the largest width and nearly the smallest depth among all their variants",
+    rules={
+        STANDING: "for all 4 cells, none of the variants that the authors drew is wider, and the cell is at "
+        "most one deeper than the shallowest of them"
+    },
     minutes=0.2,
-    laptop=Draws(),
+    laptop=Scale(),
 )
-def reproduce(options: RunOptions, scale: Draws) -> ReproductionResult:  # noqa: ARG001
+def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa: ARG001
     """The variants of a draw beside the paper's, and all connections."""
     cells = {name: normal_cell(popular(name)) for name in LINES}
-    drawn = {name: variants(name, scale) for name in LINES}
-    kinds = {name: connection_shapes(cell, repeats=scale.repeats) for name, cell in cells.items()}
+    drawn = {name: variants(name) for name in LINES}
+    kinds = {name: connection_shapes(cell) for name, cell in cells.items()}
     matching = [name for name in LINES if is_wide_and_shallow(cells[name], drawn[name])]
+    chance = prod(chance_of_standing(kind, COUNT, slack=1) for kind in kinds.values())
     words = ", ".join(f"{name} {kinds[name].rank(cells[name]).beyond:.2%}" for name in LINES)
     return ReproductionResult(
         rows=[row for name in LINES for row in rows(name, cells[name], drawn[name], kinds[name])],
-        verdict=Verdict.HELD if len(matching) == len(LINES) else Verdict.NOT_HELD,
-        sentence=f"{len(matching)} of {len(LINES)} cells are at least as wide as all {scale.variants} "
+        parts={
+            STANDING: PartResult(
+                len(matching) == len(LINES), f"{len(matching)} of {len(LINES)} cells", chance
+            )
+        },
+        sentence=f"{len(matching)} of {len(LINES)} cells are at least as wide as all {COUNT} "
         "variants drawn, and at most one deeper than the shallowest; beyond them are, of all "
         f"connections: {words}.",
-        size=f"{scale.variants} variants of each of {len(LINES)} cells, and all connections counted",
-        seeds=1,
+        size=f"{COUNT} variants of each of {len(LINES)} cells, and all connections counted",
+        seeds=0,
         figures={"variants": draw(cells, drawn, kinds)},
         numbers={"drawn": drawn, "paper": {name: paper(name) for name in LINES}},
         remarks=[SAME, unlikely(kinds["AmoebaNet"])],
@@ -79,12 +81,9 @@ def paper(name: str) -> Pairs:
     return [(float(wide), int(deep)) for wide, deep in (pair.split(",") for pair in LINES[name].split())]
 
 
-def variants(name: str, scale: Draws) -> Pairs:
+def variants(name: str) -> Pairs:
     """Widths and depths of the variants in the paper's order: narrow first, of equal width deep first."""
-    seed = scale.draw * len(LINES) + list(LINES).index(name)  # so that no two cells have one draw
-    genotypes = random_connections(
-        popular(name), scale.variants, seed=seed, repeats=scale.repeats, groups=[NORMAL]
-    )
+    genotypes = [connection_variant(name, number) for number in range(1, COUNT + 1)]
     shapes = [shape_of(normal_cell(genotype)) for genotype in genotypes]
     return sorted(((shape.width, shape.depth) for shape in shapes), key=lambda shape: (shape[0], -shape[1]))
 
@@ -140,7 +139,7 @@ def draw(
     for axes, name in zip(figure.subplots(2, 2).flat, cells, strict=True):
         draw_bubbles(axes, kinds[name].ways, largest=700)
         dots(axes, [(w - 0.09, d) for w, d in paper(name)], COLORS[0], "s", "the paper's variants")
-        dots(axes, [(w + 0.09, d) for w, d in drawn[name]], COLORS[2], "o", "drawn here")
+        dots(axes, [(w + 0.09, d) for w, d in drawn[name]], COLORS[2], "o", "in the authors' code")
         draw_stars(axes, {name: (width(cells[name]), depth(cells[name]))})
         axes.set_title(f"{name}: all {kinds[name].total:,} connections, area by number", fontsize=9)
     handles, labels = axes.get_legend_handles_labels()

@@ -16,7 +16,13 @@ from dartboard_papers.theory.linear_cells import (
     variances,
     widest,
 )
-from dartboard_papers.theory.linear_problems import compare, random_problem, squared_error, survey
+from dartboard_papers.theory.linear_problems import (
+    compare,
+    counterexample,
+    random_problem,
+    squared_error,
+    survey,
+)
 
 ABOVE = 1 + 1e-9
 
@@ -132,6 +138,23 @@ def test_both_theorems_hold_for_losses_that_are_linear(problem):
     assert (smoothness("narrowest", straight) == 0).all()
     bound = variance_bound(norms(straight.weights), variances("widest", straight))
     assert (variances("narrowest", straight) <= bound * ABOVE + 1e-12).all()
+
+
+def test_theorem_4_2_fails_for_two_nodes():
+    """F = (w1^2 + w1^2 w2^2) / 2 has second derivatives 1 + w2^2 and w1^2; the theorem allows 1 and w1."""
+    problem = counterexample()
+    assert smoothness("widest", problem).tolist() == [1.0, 1.0]
+    assert smoothness("narrowest", problem).tolist() == [5.0, 4.0]
+    assert claimed_smoothness(norms(problem.weights), smoothness("widest", problem)).tolist() == [1.0, 2.0]
+
+
+def test_variances_are_in_the_2_norm():
+    problem = random_problem(nodes=2, size=3, examples=6, length=1.2, seed=2)
+    grads = gradients("narrowest", problem)
+    for block, variance in enumerate(variances("narrowest", problem).tolist()):
+        moves = grads[:, block] - grads[:, block].mean(0)
+        squares = [float(torch.linalg.eigvalsh(move.T @ move).max()) for move in moves]
+        assert variance == pytest.approx(sum(squares) / len(squares))
 
 
 def test_theorem_4_2_fails_by_hand():

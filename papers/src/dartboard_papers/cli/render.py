@@ -12,9 +12,9 @@ from dartboard.cli.render import Terminal, labeled
 from dartboard.config.schema import format_default, setting_rows
 from dartboard.utils.text import span
 from dartboard_papers import PAPERS, Reproduction, ReproductionRecord, Row, RunOptions, Scale
-from dartboard_papers.formatting import format_seconds, format_seeds, format_value
+from dartboard_papers.formatting import format_chance, format_seconds, format_seeds, format_value
 
-COLORS = {"held": "green", "did not hold": "red", "not testable here": "yellow"}
+COLORS = {"held": "green", "partly": "yellow", "did not hold": "red", "not testable here": "yellow"}
 """Colors of verdicts."""
 NARROWEST = 20
 """Least width of texts, however narrow the terminal is."""
@@ -40,6 +40,9 @@ def print_record(record: ReproductionRecord, folder: Path) -> None:
     terminal.write([*table(record.rows, width), ""])
     color = COLORS[record.verdict]
     terminal.write([Text.assemble(("here".ljust(15), "dim"), (str(record.verdict), color))])
+    for name, part in record.parts.items():
+        rule = f"rule: {record.reproduction.rules[name]}; {format_chance(part.chance)}"
+        terminal.write(labeled("", f"{name}: {part.verdict}, {part.observed} ({rule})", width))
     for text in (record.sentence, *record.remarks):
         terminal.write(labeled("", text, width))
     size = f"{record.size}; {format_seeds(record.seeds)}; {format_seconds(record.seconds)}"
@@ -87,8 +90,10 @@ def print_one(reproduction: Reproduction[Any]) -> None:
         "takes": _flags(reproduction.takes) or "nothing",
     }
     facts |= {"needs": _flags(reproduction.needs)} if reproduction.needs else {}
+    facts |= {"differs": reproduction.setup} if reproduction.setup else {}
     facts |= {"time": span(60 * reproduction.minutes)}
-    for label, text in facts.items():
+    rules = [("rule", f"{name}: {rule}") for name, rule in reproduction.rules.items()]
+    for label, text in (*facts.items(), *rules):
         terminal.write(labeled(label, text, terminal.width))
     terminal.write([""])
     for entry in setting_rows(type(reproduction.laptop)):
@@ -117,6 +122,8 @@ def facts(reproduction: Reproduction[Any]) -> dict[str, Any]:
         "part": reproduction.part,
         "about": reproduction.about,
         "claim": reproduction.claim,
+        "rules": dict(reproduction.rules),
+        "setup": reproduction.setup,
         "minutes": reproduction.minutes,
         "takes": list(reproduction.takes),
         "needs": list(reproduction.needs),

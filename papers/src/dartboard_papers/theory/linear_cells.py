@@ -7,9 +7,10 @@ loss f of z follows. What the paper's theorems leave open or get wrong, all of i
 - By "largest eigenvalue" the proofs mean the 2-norm, the largest singular value. With eigenvalues both
   theorems fail where a matrix of the chain is nilpotent.
 - Equation 4 sets df^/dy^ = df/dy. The cells have different outputs, so that is true of linear losses only, or
-  of a widest cell whose weights are W_k ... W_1 (`products`), which has the same output. Theorem 4.3 is right
-  when its sigma are of that cell; "for any W" covers it, but few losses have such a sigma.
-- Theorem 4.2 is wrong. Its proof drops the nodes behind the i-th (equation 9) although their gradients change
+  of a widest cell whose weights are W_k ... W_1 (`products`), which has the same output. Theorem 4.3 holds
+  when its sigma cover that cell, as "for any W" says; with the sigma of the same weights it fails.
+- Theorem 4.2's bound is wrong. Its proof drops the nodes behind the i-th (equation 9) although their
+gradients change
   with W_i, and has the product of the norms before W_i once where it counts twice: moving W_i by D moves y_i
   by D W_{i-1} ... W_1 x. For convex losses, `smoothness_bound` is what the factors of equation 8 do give.
 
@@ -62,7 +63,7 @@ def products(weights: Tensor) -> Tensor:
 
 
 def norms(weights: Tensor) -> Tensor:
-    """Largest singular values [n]: what the proofs call the largest eigenvalues."""
+    """Largest singular values [...] of matrices [..., d, d]: what the proofs call the largest eigenvalues."""
     values: Tensor = torch.linalg.svdvals(weights)
     return values[..., 0]
 
@@ -115,13 +116,15 @@ def gradients(cell: str, problem: LinearProblem) -> Tensor:
 
 
 def variances(cell: str, problem: LinearProblem) -> Tensor:
-    """Mean over examples of the squared Frobenius distance of a gradient from the mean one, [n]."""
+    """Mean over examples of the squared distance of a gradient from the mean one, in the 2-norm, [n]."""
     grads = gradients(cell, problem)
-    return (grads - grads.mean(0)).square().sum((-1, -2)).mean(0)
+    return norms(grads - grads.mean(0)).square().mean(0)
 
 
 def claimed_smoothness(lengths: Tensor, widest: Tensor) -> Tensor:
-    """Theorem 4.2's bound (prod_{j < i} lambda_j) L_i on the narrowest cell's constants, [n]; it fails.
+    """Theorem 4.2's bound (prod_{j < i} lambda_j) L_i on the narrowest cell's constants, [n].
+
+    It fails: `dartboard_papers.theory.linear_problems.counterexample` has two nodes.
 
     Args:
         lengths: lambda: `norms` of the weights, or as the words have it their largest eigenvalues, [n].

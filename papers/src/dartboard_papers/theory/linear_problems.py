@@ -71,6 +71,19 @@ def random_problem(
     return LinearProblem(weights, draw(examples, size), targets, LOSSES[loss])
 
 
+def counterexample() -> LinearProblem:
+    """A problem that breaks theorem 4.2: two nodes of one entry, both weights 2, input 1, f = |z|^2 / 2.
+
+    The widest cell has f = (w_1^2 + w_2^2) / 2, so L_1 = L_2 = 1. The narrowest has f = (w_1^2 + w_1^2 w_2^2)
+    / 2: its constants are 1 + w_2^2 = 5 and w_1^2 = 4, where the theorem allows L_1 = 1 and w_1 L_2 = 2.
+    """
+    weights = torch.full((2, 1, 1), 2.0, dtype=torch.float64)
+    inputs, targets = torch.ones(1, 1, dtype=torch.float64), torch.zeros(1, 2, dtype=torch.float64)
+    return LinearProblem(
+        weights, inputs, targets, lambda z, target: (z.flatten() - target).square().sum() / 2
+    )
+
+
 @dataclass(frozen=True)
 class CellComparison:
     """Both cells of one problem, a number for each of the weights, [n].
@@ -136,6 +149,11 @@ class Survey:
         return torch.stack(
             [torch.stack([getattr(comparison, name) for comparison in row]) for row in self.rows]
         )
+
+    def ratios(self, what: str) -> Tensor:
+        """Sum over the weights of `smooth` or `variance`, narrowest / widest, [lengths, problems]."""
+        narrow, wide = (self.stacked(f"{what}_{cell}").sum(-1) for cell in ("narrowest", "widest"))
+        return narrow / wide
 
     def broken(self, measured: str, bound: str) -> Tensor:
         """Where a measured field is above the field that shall bound it, [lengths, problems, n]."""

@@ -85,7 +85,7 @@ VARIANCE = {
     "widest": "variance_widest",
     "narrowest": "variance_narrowest",
     "theorem 4.3, same weights": "variance_same",
-    "theorem 4.3, same output": "variance_bound",
+    "theorem 4.3, products of weights": "variance_bound",
 }
 
 
