@@ -20,7 +20,6 @@ from dartboard.runs import Run
 from dartboard.search.config import SearchConfig
 from dartboard.space import Genotype
 from dartboard.space.spec import NONE
-from dartboard.utils.statistics import Floats
 from dartboard.viz.cells import draw_cell
 from dartboard.viz.line_styles import line_styles
 from dartboard_papers._amended import (
@@ -41,7 +40,6 @@ from dartboard_papers._amended import (
 from dartboard_papers._differences import TEST, larger_mean
 from dartboard_papers._searches import searches
 from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, reproduction
-from dartboard_papers.chance import chance_between
 
 ETAS = (0.0, 0.1, 1.0)
 PAPER = {0.0: "almost all skip-connect", 0.1: "reasonable", 1.0: "significantly prefers avg-pooling"}
@@ -68,8 +66,8 @@ PARTS = {
 RULES = {
     PARTS[0.0]: "at least half of the edges of all cells are skip-connects at eta = 0, and their share is "
     f"larger than at 0.1 {TEST}",
-    PARTS[0.1]: "at least a quarter of the edges are convolutions, and neither skip-connects nor average "
-    "poolings more than half",
+    PARTS[0.1]: "at least a quarter of the edges are convolutions at eta = 0.1, neither skip-connects nor "
+    f"average poolings more than half, and the share of convolutions is larger than at 0 {TEST}",
     PARTS[1.0]: "every other op is chosen less often than average pooling at eta = 1, and the share of "
     f"average pooling is larger than at 0.1 {TEST}",
 }
@@ -194,33 +192,21 @@ def judge_each(each: Mapping[float, Sequence[Mapping[str, float]]], most: set[st
         kind: {eta: [seed[kind] for seed in seeds] for eta, seeds in each.items()}
         for kind in (SKIP, AVERAGE, CONVOLUTION)
     }
-    skips = larger_mean(columns[SKIP][0.0], columns[SKIP][0.1], f"% of {SKIP}s against eta = 0.1")
-    averages = larger_mean(columns[AVERAGE][1.0], columns[AVERAGE][0.1], f"% of {AVERAGE} against eta = 0.1")
-    taken = fmean(columns[SKIP][0.0])
-    middle, others = (
-        np.array([[columns[kind][eta] for kind in columns] for eta in etas]).transpose(0, 2, 1).reshape(-1, 3)
-        for etas in ((0.1,), (0.0, 1.0))
-    )
-    words = ", ".join(f"{mean:.0f} % {kind}" for kind, mean in zip(columns, middle.mean(0), strict=True))
-    return {
-        PARTS[0.0]: replace(
-            skips, held=skips.held and taken >= HALF, observed=f"{taken:.0f} %; {skips.observed}"
-        ),
-        PARTS[0.1]: PartResult(
-            is_balanced(middle), words, chance_between(lambda first, _: is_balanced(first), middle, others)
-        ),
-        PARTS[1.0]: replace(
-            averages,
-            held=averages.held and most == {"avg_pool_3x3"},
-            observed=f"most often {' and '.join(sorted(most))}; {averages.observed}",
-        ),
+    skip, average, convolution = columns.values()
+    skips = larger_mean(skip[0.0], skip[0.1], f"% of {SKIP}s against eta = 0.1")
+    averages = larger_mean(average[1.0], average[0.1], f"% of {AVERAGE} against eta = 0.1")
+    convolutions = larger_mean(convolution[0.1], convolution[0.0], f"% of {CONVOLUTION} against eta = 0")
+    taken, middle = fmean(skip[0.0]), {kind: fmean(column[0.1]) for kind, column in columns.items()}
+    balanced = middle[CONVOLUTION] >= QUARTER and max(middle[SKIP], middle[AVERAGE]) <= HALF
+    found = {
+        0.0: (skips, taken >= HALF, f"{taken:.0f} %"),
+        0.1: (convolutions, balanced, ", ".join(f"{mean:.0f} % {kind}" for kind, mean in middle.items())),
+        1.0: (averages, most == {"avg_pool_3x3"}, f"most often {' and '.join(sorted(most))}"),
     }
-
-
-def is_balanced(percentages: Floats) -> bool:
-    """Whether mean shares of skips, averages and convolutions [seeds, 3] are what counts as reasonable."""
-    skip, average, convolution = percentages.mean(0)
-    return bool(convolution >= QUARTER and max(skip, average) <= HALF)
+    return {
+        PARTS[eta]: replace(test, held=test.held and own, observed=f"{words}; {test.observed}")
+        for eta, (test, own, words) in found.items()
+    }
 
 
 def _rows(ends: Mapping[float, Mapping[str, float]], runs: Runs) -> list[Row]:
