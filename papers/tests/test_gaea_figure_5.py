@@ -19,9 +19,9 @@ def test_records_of_a_bench(tmp_path: Path) -> None:
     assert (result.seeds, result.rows[0].here) == (10, pytest.approx(0.4))
     assert result.verdict is Verdict.NOT_HELD
     assert "not nearly all" in result.sentence
-    # random ops of five: at least 20 of 30 are skips
+    # random ops of six: at least 20 of 30 are skips
     (part,) = result.parts.values()
-    assert part.chance == pytest.approx(binom.sf(19, 30, 1 / 5))
+    assert part.chance == pytest.approx(binom.sf(19, 30, 1 / 6))
 
 
 def test_searches(tmp_path: Path) -> None:

@@ -183,8 +183,9 @@ def searched(point: BilevelProblem, steps: int, lr: float = 0.1) -> BilevelProbl
     for _ in range(steps):
         pairs = zip(point.weights, train_grads(point), strict=True)
         point = moved(point, [weight - lr * slope for weight, slope in pairs])
+        slopes = first_order(point)
         with torch.no_grad():
-            for arch, slope in zip(point.arch, first_order(point), strict=True):
+            for arch, slope in zip(point.arch, slopes, strict=True):
                 arch.sub_(lr * slope)
     return point
 
