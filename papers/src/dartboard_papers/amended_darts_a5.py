@@ -266,7 +266,7 @@ REMARKS = (
 )
 RANDOM, MINIMA = "<g2', g2> >= 0 on random problems", "<g2', g2> >= 0 at minima of networks"
 DURING = "<g2', g2> >= 0 during searches"
-HELPS, HELPS_DURING = "g2' helps at trained weights", "g2' helps during searches"
+HELPS, HELPS_DURING = "adding g2' helps at trained weights", "adding g2' helps during searches"
 Condition = Annotated[float, Field(ge=1)]
 ESTIMATES = {"amending": "g2' (amended)", "second": "g2'' (second order)"}
 
