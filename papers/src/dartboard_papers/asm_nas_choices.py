@@ -125,7 +125,8 @@ def judge(
             Row("p of the difference, by permutations", None, f"{p:.4f}"),
         ],
         parts={FOLLOWS: PartResult(gap > 0 and p <= LEVEL, f"{100 * gap:+.2f} points, p {p:.3f}", LEVEL)},
-        sentence=f"cells chosen with labels were {100 * gap:+.2f} points from those with shuffled ones",
+        sentence=f"cells chosen with labels were {100 * gap:+.2f} points from those chosen with shuffled "
+        "ones",
         size=size,
         seeds=len(labeled),
         figures={"choices": draw(tests)},
