@@ -214,7 +214,7 @@ def judge(curves: Curves, scale: Entropy, data: str) -> ReproductionResult:
     return ReproductionResult(
         rows=[row for space in PANELS for row in _rows(space, bands_by_space[space])],
         parts=parts,
-        sentence=f"the entropy fell faster with GAEA on {sum(part.held for part in parts.values())} of "
+        sentence=f"the entropy fell faster with GAEA on {sum(part.held is True for part in parts.values())} of "
         f"{len(PANELS)} spaces",
         size=f"{scale.channels} channels, {data}; {'; '.join(sizes)}",
         seeds=scale.seeds,
