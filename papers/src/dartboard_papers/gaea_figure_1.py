@@ -211,11 +211,11 @@ def judge(curves: Curves, scale: Entropy, data: str) -> ReproductionResult:
         supernet = scale.of(space)
         cells = f"{supernet.cells} cell{'s' * (supernet.cells > 1)}{' a stage' * (space != 'darts')}"
         sizes.append(f"{space}: {cells}, {supernet.epochs} epochs of batches of {supernet.batch}")
+    faster = sum(part.held is True for part in parts.values())
     return ReproductionResult(
         rows=[row for space in PANELS for row in _rows(space, bands_by_space[space])],
         parts=parts,
-        sentence=f"the entropy fell faster with GAEA on {sum(part.held is True for part in parts.values())} of "
-        f"{len(PANELS)} spaces",
+        sentence=f"the entropy fell faster with GAEA on {faster} of {len(PANELS)} spaces",
         size=f"{scale.channels} channels, {data}; {'; '.join(sizes)}",
         seeds=scale.seeds,
         figures={"entropy": draw(bands_by_space)},
