@@ -1,12 +1,10 @@
 """What the reproductions with DARTS' cells share."""
 
-import math
-
 import pytest
 
 from dartboard.space import Genotype, get_space, load_space
 from dartboard.space.spec import Cell, Edge
-from dartboard_papers import RunOptions, Verdict
+from dartboard_papers import RunOptions
 from dartboard_papers._amended import (
     AVERAGE,
     CONVOLUTION,
@@ -16,10 +14,7 @@ from dartboard_papers._amended import (
     count_kinds,
     count_steps,
     in_words,
-    judge,
-    judge_all,
     keep_space,
-    mean_and_error,
     shares,
     small_darts,
     small_s2,
@@ -85,37 +80,6 @@ def test_kinds_are_counted_without_edges_that_are_not_there():
 def test_a_cell_in_words():
     words = "2: skip_connect(0) dil_conv_5x5(1); 3: none(1) sep_conv_3x3(2)"
     assert in_words(GENOTYPE.cells["cell"]) == words
-
-
-def test_means_and_standard_errors():
-    assert mean_and_error([1.0, 3.0]) == (2.0, pytest.approx(1.0))
-    assert mean_and_error([5.0]) == (5.0, math.inf)
-
-
-@pytest.mark.parametrize(
-    ("mean", "error", "expected"),
-    [
-        (3.0, 1.0, Verdict.HELD),
-        (2.0, 1.0, Verdict.NOT_TESTABLE),
-        (0.0, 0.0, Verdict.NOT_HELD),
-        (-3.0, 1.0, Verdict.NOT_HELD),
-        (3.0, math.inf, Verdict.NOT_TESTABLE),
-    ],
-)
-def test_a_difference_counts_if_it_is_above_noise(mean, error, expected):
-    assert judge(mean, error) is expected
-
-
-@pytest.mark.parametrize(
-    ("differences", "expected"),
-    [
-        ([(3.0, 1.0)] * 3, Verdict.HELD),
-        ([(3.0, 1.0), (3.0, 1.0), (1.0, 1.0)], Verdict.NOT_TESTABLE),
-        ([(3.0, 1.0), (1.0, 1.0), (-1.0, 9.0)], Verdict.NOT_HELD),
-    ],
-)
-def test_all_differences_count(differences, expected):
-    assert judge_all(differences) is expected
 
 
 def test_images_are_those_of_the_scale_unless_others_are_given(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dartboard_papers import RunOptions, Verdict
+from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
 from dartboard_papers.amended_darts_a1 import TERMS, Toy, is_wrong, reproduce, terms
 
 
@@ -30,6 +30,7 @@ def test_the_sum_is_the_slope_of_the_loss_at_the_best_weight(alpha: float) -> No
 def test_the_finding(tmp_path: Path) -> None:
     found = reproduce(RunOptions(tmp_path), Toy(alpha=0.5))
     assert found.verdict is Verdict.HELD
+    assert set(found.parts) == set(REPRODUCTIONS["amended-darts-a1"].rules)
     assert [(row.paper, row.here) for row in found.rows] == [(-1, -1), (2, 2), (1, 1)]
     assert np.array(found.numbers["alpha"]) == pytest.approx(np.linspace(-2, 2, 41))
     assert set(found.numbers) == {"alpha", *TERMS}

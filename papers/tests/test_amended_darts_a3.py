@@ -5,7 +5,7 @@ import torch
 
 from dartboard.data import Dataset, load_dataset
 from dartboard.errors import DataError
-from dartboard_papers import RunOptions
+from dartboard_papers import REPRODUCTIONS, RunOptions
 from dartboard_papers._amended_training import (
     TRAINED,
     TrainingSpec,
@@ -23,6 +23,7 @@ from dartboard_papers.amended_darts_a3 import (
     SEARCH,
     SUPERNET,
     WITH,
+    WITHOUT,
     Trap,
     follow,
     plan,
@@ -40,17 +41,32 @@ def options(tmp_path):
 def test_errors_are_measured_and_kept(tmp_path):
     result = reproduce(options(tmp_path), TINY)
     kept = list((tmp_path / TRAINED).iterdir())
-    assert len(kept) == 4
+    assert len(kept) == 2 * 4
     numbers = result.numbers
     for what in (SEARCH, SUPERNET, CELLS):
         assert all(0 <= error <= 100 for own in numbers[what].values() for error in own)
     here = {row.what: row.here for row in result.rows}
     assert here[f"{CELLS}, {WITH}: error, %"] == numbers[CELLS][WITH][0]
+    assert here[f"{SEARCH}: g2' lowers the error by, points"] == pytest.approx(
+        numbers[SEARCH][WITHOUT][0] - numbers[SEARCH][WITH][0]
+    )
+    assert list(result.parts) == list(REPRODUCTIONS["amended-darts-a3"].rules)
     for path in kept:  # what is kept is taken as it is, and nothing is trained again
         path.write_text("12.5\n")
     again = reproduce(options(tmp_path), TINY).numbers
     assert again[SEARCH] == numbers[SEARCH]
     assert again[CELLS][WITH] == again[SUPERNET][WITH] == [12.5]
+
+
+def test_searches_differ_by_the_gradient_alone(tmp_path):
+    configs = plan(options(tmp_path), TINY)
+    assert set(configs) == {"with-0", "without-0", "bounded-0", "single-0"}
+    methods = {label: config.method for label, config in configs.items()}
+    assert methods["with-0"].options["eta"] == methods["bounded-0"].options["eta"] == TINY.eta
+    assert (methods["without-0"].options["eta"], methods["bounded-0"].options["bounded"]) == (0.0, True)
+    assert (methods["single-0"].name, methods["single-0"].options["bilevel"]) == ("darts", False)
+    others = [config.model_copy(update={"method": methods["with-0"]}) for config in configs.values()]
+    assert all(config == configs["with-0"] for config in others)
 
 
 def test_the_supernet_trained_again_keeps_its_mixtures(tmp_path):

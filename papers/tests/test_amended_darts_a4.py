@@ -1,18 +1,20 @@
-from math import sqrt
+from random import Random
 
 import pytest
 
+from dartboard.space import sample
 from dartboard.space.formats import GENOTYPE_FORMATS
-from dartboard_papers import RunOptions
+from dartboard_papers import REPRODUCTIONS, RunOptions
+from dartboard_papers._amended import small_s2
 from dartboard_papers._amended_training import TRAINED, TrainingSpec
 from dartboard_papers.amended_darts_a4 import (
     AMENDED,
     DARTS,
     FULL,
     RANDOM,
+    SINGLE,
     Comparison,
     best_samples,
-    gap,
     plan,
     reproduce,
 )
@@ -27,10 +29,27 @@ def options(tmp_path):
     return RunOptions(tmp_path)
 
 
-def test_a_way_is_compared_by_the_means_of_its_networks():
-    measured = {AMENDED: [[1.0, 3.0], [4.0, 4.0]], DARTS: [[5.0], [7.0]], RANDOM: [[1.0], [2.0]]}
-    assert gap(measured, DARTS) == (pytest.approx(3.0), pytest.approx(sqrt(2)))
-    assert gap(measured, RANDOM)[0] == pytest.approx(-1.5)
+def test_methods_are_compared_by_the_means_of_their_networks(tmp_path, monkeypatch):
+    """DARTS is worse with every network, random search with none."""
+
+    def known(trainings, *_):
+        means = {AMENDED: 10.0, SINGLE: 10.0, DARTS: 20.0, RANDOM: 10.0}
+        return {
+            label: next(mean for method, mean in means.items() if label.startswith(method)) + int(label[-1])
+            for label in trainings
+        }
+
+    genotypes = [sample(small_s2(3), Random(0))] * 5
+    monkeypatch.setattr("dartboard_papers.amended_darts_a4.searches", lambda configs, _: configs)
+    monkeypatch.setattr("dartboard_papers.amended_darts_a4.final_genotype", lambda _: genotypes[0])
+    monkeypatch.setattr("dartboard_papers.amended_darts_a4.best_samples", lambda *_: genotypes)
+    monkeypatch.setattr("dartboard_papers.amended_darts_a4.errors", known)
+    result = reproduce(options(tmp_path), TINY.model_copy(update={"seeds": 5, "repeats": 3}))
+    assert [part.held for part in result.parts.values()] == [True, False]
+    assert list(result.parts) == list(REPRODUCTIONS["amended-darts-a4"].rules)
+    here = {row.what: row.here for row in result.rows}
+    assert here["darts: worse by, points"] == pytest.approx(10)
+    assert here["amended-darts: mean error, %"] == pytest.approx(11)
 
 
 def test_random_search_keeps_the_best_by_validation(tmp_path, monkeypatch):
@@ -53,9 +72,9 @@ def test_networks_of_all_ways_are_trained(tmp_path):
     result = reproduce(options(tmp_path), TINY)
     numbers = result.numbers
     assert {way: [len(own) for own in each] for way, each in numbers.items()} == {
-        AMENDED: [1], DARTS: [1], RANDOM: [1],
+        AMENDED: [1], DARTS: [1], SINGLE: [1], RANDOM: [1],
     }  # fmt: skip
-    assert len(list((tmp_path / TRAINED).iterdir())) == 3 + 3
+    assert len(list((tmp_path / TRAINED).iterdir())) == 3 + 4
     here = {row.what: row.here for row in result.rows}
     assert here["darts: worse by, points"] == pytest.approx(numbers[DARTS][0][0] - numbers[AMENDED][0][0])
     assert 0 <= here["random: skip-connects, % of edges"] <= 100
@@ -78,7 +97,7 @@ def test_networks_are_trained_as_the_scale_says(tmp_path, monkeypatch):
 
     monkeypatch.setattr("dartboard_papers.amended_darts_a4.errors", known)
     reproduce(options(tmp_path), TINY.model_copy(update=own))
-    assert len(asked) == 6
+    assert len(asked) == 7
     for training in asked:
         assert {key: getattr(training, key) for key in own} == own
     assert own | {"images": "cifar10", "pad": 4, "cutout": 16} == FULL.model_dump(include={*own, "images"})

@@ -1,6 +1,6 @@
 import pytest
 
-from dartboard_papers import RunOptions
+from dartboard_papers import REPRODUCTIONS, RunOptions
 from dartboard_papers._amended import AVERAGE, CONVOLUTION, KINDS, MAXIMUM, SKIP
 from dartboard_papers.amended_darts_figure_2 import (
     ETAS,
@@ -17,30 +17,38 @@ from reproducing import OTHER_NUMBERS
 TINY = LongSearches(nodes=1, epochs=1, batch=300, seeds=1)
 
 
-def ends(skip, average, convolution):
+def seeds(skip, average, convolution):
+    """Five searches that end with those percentages on average."""
     rest = 100 - skip - average - convolution
-    return {SKIP: skip, AVERAGE: average, CONVOLUTION: convolution, MAXIMUM: rest}
+    mean = {SKIP: skip, AVERAGE: average, CONVOLUTION: convolution, MAXIMUM: rest}
+    return [{kind: share + place for kind, share in mean.items()} for place in (-2, -1, 0, 1, 2)]
+
+
+AS_SAID = {0.0: seeds(60, 10, 10), 0.1: seeds(25, 15, 50), 1.0: seeds(10, 50, 40)}
+POOLING = {"avg_pool_3x3"}
 
 
 def test_what_the_paper_says_is_seen_where_it_is():
-    found = {0.0: ends(60, 10, 30), 0.1: ends(25, 25, 50), 1.0: ends(10, 50, 40)}
-    assert all(judge_each(found, {"avg_pool_3x3"}).values())
+    parts = judge_each(AS_SAID, POOLING)
+    assert all(part.held for part in parts.values())
+    assert list(parts) == list(REPRODUCTIONS["amended-darts-figure-2"].rules)
 
 
 @pytest.mark.parametrize(
     ("eta", "own", "most"),
     [
-        (0.0, ends(40, 10, 30), {"avg_pool_3x3"}),
-        (0.1, ends(60, 10, 30), {"avg_pool_3x3"}),
-        (0.1, ends(10, 60, 30), {"avg_pool_3x3"}),
-        (0.1, ends(40, 40, 20), {"avg_pool_3x3"}),
-        (1.0, ends(10, 50, 40), {"skip_connect"}),
-        (1.0, ends(10, 50, 40), {"avg_pool_3x3", "skip_connect"}),
+        (0.0, seeds(40, 10, 10), POOLING),  # less than half
+        (0.1, seeds(10, 15, 20), POOLING),  # few convolutions
+        (0.1, seeds(10, 15, 10), POOLING),  # no more than at 0
+        (0.1, seeds(10, 49, 40), {"skip_connect"}),  # average pooling is as frequent as at 1
+        (1.0, seeds(10, 50, 40), {"skip_connect"}),
+        (1.0, seeds(10, 50, 40), POOLING | {"skip_connect"}),
     ],
 )
 def test_and_not_where_it_is_not(eta, own, most):
-    found = {0.0: ends(60, 10, 30), 0.1: ends(25, 25, 50), 1.0: ends(10, 50, 40)} | {eta: own}
-    assert [key for key, right in judge_each(found, most).items() if not right] == [eta]
+    parts = judge_each(AS_SAID | {eta: own}, most)
+    failed = [key for key, part in zip(ETAS, parts.values(), strict=True) if not part.held]
+    assert failed == ([1.0] if most != POOLING else [eta])
 
 
 def test_the_searches_are_the_papers_but_for_their_size(tmp_path):

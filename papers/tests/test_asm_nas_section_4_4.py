@@ -5,7 +5,12 @@ from dartboard.errors import OptionError
 from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
 from dartboard_papers.asm_nas_section_4_4 import (
     EDGE,
+    FALLS,
+    FLOOR,
+    KEPT,
+    KEPT_ON_EDGE,
     KNOWN,
+    VANISHES,
     Case,
     Constants,
     Descent,
@@ -76,9 +81,15 @@ def test_a_broken_inequality_is_seen():
     assert case.satisfied() == 0.0
     assert not case.falls()
     seen = check({KNOWN: [case], EDGE: [case]}, case.path)
-    assert not seen["the inequality on the known problem"]
-    assert not seen["the inequality on the edge"]
-    assert not seen["no gradient left without noise"]
+    assert not any(part.held for part in seen.values())
+    assert set(seen) == {KEPT, KEPT_ON_EDGE, VANISHES, FALLS}
+
+
+def test_the_mean_must_fall_with_every_seed():
+    squares = torch.tensor([[4.0, 4.0], [1.0, 5.0]], dtype=torch.float64)
+    both = Case(0.5, Descent([1, 2], squares, torch.ones(2, 2)), Constants(1.0, 0.0))
+    assert not both.falls()
+    assert Case(0.5, Descent([1, 2], squares[:, :1], torch.ones(2, 1)), Constants(1.0, 0.0)).falls()
 
 
 def test_sharpness_is_the_largest_eigenvalue():
@@ -132,6 +143,8 @@ def test_the_statement_is_found_kept(tmp_path):
     assert left > 5
     assert result.sentence.endswith(f"points that are not optimal, with {left:.0f} % of the loss left.")
     assert result.seeds == 1
+    assert set(result.parts) == set(REPRODUCTIONS["asm-nas-section-4-4"].rules)
+    assert (result.parts[FLOOR].chance, result.parts[FALLS].chance) == (1 / 2, 1 / 2)
     for case in (*result.numbers[KNOWN], *result.numbers[EDGE]):
         mean = sum(case["means of each descent"]) / len(case["means of each descent"])
         assert case["averages"][-1] == pytest.approx(mean)
@@ -142,15 +155,13 @@ def test_step_sizes_that_are_not_allowed_test_nothing(tmp_path):
     wild = TINY.model_copy(update={"rates": (0.95,), "edge_rates": (1e6,)})
     result = reproduce(RunOptions(tmp_path), wild)
     assert result.verdict is Verdict.NOT_TESTABLE
-    assert result.sentence.startswith("No allowed step size to test: the inequality on the known problem, ")
 
 
 def test_one_step_size_has_no_order():
     path = descend_waves(0.5, 1.0, steps=20, runs=2, size=2)
     seen = check({KNOWN: [Case(0.5, path, known_constants(1.0))], EDGE: []}, path)
-    assert seen["a floor that grows with the step size"] is None
-    assert seen["the inequality on the known problem"] is True
-    assert seen["a mean that falls on the edge"] is None
+    assert set(seen) == {KEPT, VANISHES}
+    assert seen[KEPT].held
 
 
 def test_a_descent_that_ends_at_the_optimum_is_called_so(tmp_path, monkeypatch):

@@ -3,14 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from dartboard_papers import Verdict
 from dartboard_papers._bench import BenchScale, read_bench
 from dartboard_papers._bench_summary import (
     accuracies,
     curve,
     edges,
     is_cut_off,
-    judge,
     remarks,
     size,
     skips,
@@ -64,18 +62,6 @@ def test_accuracies_in_words() -> None:
     found = bench(darts=[(0.9, 1), (0.92, 1)])
     assert spread(accuracies(found.groups["darts"], "cifar10")) == "91.00 +- 1.41"
     assert spread(accuracies(found.groups["darts"][:1], "cifar10")) == "90.00"
-
-
-@pytest.mark.parametrize(
-    ("tested", "verdict"),
-    [
-        ((True, True), Verdict.HELD),
-        ((True, None), Verdict.NOT_TESTABLE),
-        ((None, False), Verdict.NOT_HELD),
-    ],
-)
-def test_verdicts(tested: tuple[bool | None, ...], verdict: Verdict) -> None:
-    assert judge(*tested) is verdict
 
 
 def test_sizes_in_words() -> None:

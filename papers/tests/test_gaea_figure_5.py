@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from scipy.stats import binom
 
 from dartboard.tables.nb201 import write_columns
 from dartboard_papers import RunOptions, Verdict
@@ -13,12 +14,14 @@ RESULTS = Path(__file__).parents[2] / "results"
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def test_the_records_of_the_bench(tmp_path: Path) -> None:
-    result = reproduce(RunOptions(tmp_path), BenchScale(records=str(RESULTS / "nb201")))
-    assert result.rows[0].here == pytest.approx(14 / 3)
-    assert [row.here for row in result.rows[2:]] == ["86.27, 3 of 6", "54.30, 6 of 6", "80.49, 5 of 6"]
+def test_records_of_a_bench(tmp_path: Path) -> None:
+    result = reproduce(RunOptions(tmp_path), BenchScale(records=str(RESULTS / "nano")))
+    assert (result.seeds, result.rows[0].here) == (10, pytest.approx(0.4))
     assert result.verdict is Verdict.NOT_HELD
     assert "not nearly all" in result.sentence
+    # random ops of six: at least 20 of 30 are skips
+    (part,) = result.parts.values()
+    assert part.chance == pytest.approx(binom.sf(19, 30, 1 / 6))
 
 
 def test_searches(tmp_path: Path) -> None:

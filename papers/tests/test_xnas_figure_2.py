@@ -2,7 +2,9 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from dartboard_papers import RunOptions, Verdict
 from dartboard_papers._searches import searches
@@ -52,9 +54,21 @@ def test_the_normal_cell_counts_where_there_is_one() -> None:
 
 
 def test_the_correlation_is_over_all_searches() -> None:
-    assert correlation({0.0: [0.1, 0.2], 1.0: [0.3, 0.4]}) == pytest.approx(2 / math.sqrt(5))
-    assert correlation({0.0: [0.4], 1.0: [0.3], 2.0: [0.1]}) == pytest.approx(-1)
-    assert correlation({0.0: [0.5], 1.0: [0.5]}) == 0.0
+    assert correlation([0.0, 1.0], np.array([[0.1, 0.2], [0.3, 0.4]])) == pytest.approx(2 / math.sqrt(5))
+    assert correlation([0.0, 1.0, 2.0], np.array([[0.4], [0.3], [0.1]])) == pytest.approx(-1)
+    assert correlation([0.0, 1.0], np.array([[0.5], [0.5]])) == 0.0
+    decays, entropies = [0.0, 0.1, 0.5], np.random.default_rng(0).random((3, 4))
+    assert correlation(decays, entropies) == pytest.approx(
+        spearmanr(np.repeat(decays, 4), entropies.ravel()).statistic
+    )
+
+
+def test_chance_is_that_of_decays_without_effect() -> None:
+    """Two decays, one seed: a rise half of the time. Three seeds: 6 of 20 deals of 3 and 3 reach 0.7."""
+    (part,) = judge({0.0: [0.1], DARTS: [0.2]}, "small").parts.values()
+    assert part.chance == pytest.approx(1 / 2, abs=0.02)
+    (part,) = judge({0.0: [0.1, 0.15, 0.12], DARTS: [0.2, 0.3, 0.25]}, "small").parts.values()
+    assert part.chance == pytest.approx(1 / 8, abs=0.02)  # seeds are shuffled one by one
 
 
 @pytest.mark.parametrize(

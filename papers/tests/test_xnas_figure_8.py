@@ -6,19 +6,25 @@ import pytest
 from pydantic import ValidationError
 
 from dartboard.arch.optim.expert_advice import theoretical_lr
-from dartboard_papers import RunOptions, Verdict
+from dartboard_papers import REPRODUCTIONS, RunOptions, Verdict
 from dartboard_papers.theory.expert_problems import Gaussian
 from dartboard_papers.theory.forecasters import Forecaster, Standing, stand
 from dartboard_papers.xnas_figure_8 import (
     BEST_GD,
     BEST_XNAS,
+    FALLS,
     GD,
+    GROWTH,
+    LESS,
     NAMES,
     UNIT,
     XNAS,
     GridPoint,
     MonteCarlo,
     RegretCurve,
+    below,
+    chance_of_fall,
+    chance_of_shape,
     conclude,
     measure,
     misfit,
@@ -71,17 +77,44 @@ def test_the_claim_is_held_where_regrets_are_as_the_paper_says():
         [10 * shape(n) for n in (2, 8, 32)] for shape in (lambda n: math.sqrt(math.log(n)), math.sqrt)
     )
     as_said = {XNAS: slow, GD: fast, BEST_XNAS: slow, BEST_GD: fast, UNIT: slow}
-    verdict, sentence, rows, _ = conclude(curve(as_said), curve(as_said), 1000)
-    assert verdict is Verdict.HELD
+    parts, sentence, rows, _ = conclude(curve(as_said), curve(as_said), 1000)
+    assert all(part.held for part in parts.values())
+    assert list(parts) == list(REPRODUCTIONS["xnas-figure-8"].rules)
     assert "nearest to sqrt(ln N), GD's to sqrt(N)" in sentence
     assert rows[0].here == pytest.approx(0)
-    for changed in (
-        {XNAS: fast, GD: fast},
-        {BEST_XNAS: fast, BEST_GD: slow},
-        {GD: [20 * own for own in slow]},
+    xnas_grows, gd_grows = GROWTH
+    for changed, failed in (
+        ({XNAS: fast, GD: [2 * own for own in fast]}, xnas_grows),
+        ({BEST_XNAS: fast, BEST_GD: slow}, LESS),
+        ({GD: [20 * own for own in slow]}, gd_grows),
     ):
         other = curve(as_said | changed)
-        assert conclude(other, other, 1000)[0] is Verdict.NOT_HELD
+        parts = conclude(other, other, 1000)[0]
+        assert [name for name, part in parts.items() if not part.held] == [failed]
+
+
+def test_less_regret_is_less_by_two_standard_errors() -> None:
+    def measured(error: float) -> list[RegretCurve]:
+        own = curve({name: [10.0, 11.0, 12.0] if "XNAS" in name else [12.0, 13.0, 14.0] for name in NAMES})
+        noisy = [{name: replace(each, error=error) for name, each in at.items()} for at in own.standings]
+        return [replace(own, standings=noisy)]
+
+    assert below(measured(0.7), XNAS, GD, 2.0) == (3, 3)
+    assert below(measured(0.8), XNAS, GD, 2.0) == (0, 3)
+    assert below(measured(0.8), XNAS, GD) == (3, 3)
+
+
+def test_chance_of_a_shape_grows_with_errors() -> None:
+    own = curve({name: [10 * math.sqrt(math.log(n)) for n in (2, 8, 32)] for name in NAMES})
+    wild = [{name: replace(each, error=1e4) for name, each in at.items()} for at in own.standings]
+    assert chance_of_shape(own, XNAS, "sqrt(ln N)", draws=99) == 1 / 100
+    assert 0.2 < chance_of_shape(replace(own, standings=wild), XNAS, "sqrt(ln N)", draws=999) < 0.8
+
+
+def test_chance_of_a_fall_is_that_of_an_order() -> None:
+    """One order in six of three values that differ falls all the way."""
+    own = curve({name: [1.0, 2.0, 4.0] for name in NAMES})
+    assert chance_of_fall(own, XNAS, 10**9) == pytest.approx(1 / 6, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +134,7 @@ def test_correct_selection_may_rise_by_chance_alone(runs, rise, verdict):
     two = 2 * math.sqrt((0.8 * 0.2 + shares[2] * (1 - shares[2])) / runs)
     assert (rise <= two) == (verdict is Verdict.HELD)
     told, sentence, _, remarks = conclude(replace(own, standings=found), replace(own, standings=found), runs)
-    assert told is verdict
+    assert told[FALLS].held is (verdict is Verdict.HELD)
     assert sentence.endswith("falls." if verdict is Verdict.HELD else "does not always fall.")
     assert "Without that allowance it does not always fall." in remarks
 

@@ -1,9 +1,8 @@
-"""Shared parts of reproductions that search with DARTS' cells: spaces, rates, counts of ops, verdicts."""
+"""Shared parts of reproductions that search with DARTS' cells: spaces, rates, counts of ops."""
 
 import json
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from dartboard.space.formats import decode
 from dartboard.space.spec import NONE, Cell, SearchSpace, Stack
 from dartboard.utils.atomic import write_text
 from dartboard_papers._searches import configure
-from dartboard_papers.base import RunOptions, Scale, Verdict
+from dartboard_papers.base import RunOptions, Scale
 
 STAGES = 3
 SKIP, MAXIMUM, AVERAGE, CONVOLUTION = "skip-connect", "max-pooling", "avg-pooling", "convolutions"
@@ -35,8 +34,6 @@ FAMILIES = {
 }
 """Kind of each of DARTS' ops."""
 KINDS = (SKIP, MAXIMUM, AVERAGE, CONVOLUTION)
-NOISE = 2.0
-"""A difference counts if its mean is above this many standard errors."""
 
 
 class Images(Scale):
@@ -97,9 +94,11 @@ def with_travel(config: SearchConfig, travel: float) -> SearchConfig:
     return configure(config.model_dump(mode="json") | {"method": method})
 
 
-def amended_searches(base: Mapping[str, Any], eta: float, travel: float, seeds: int) -> list[SearchConfig]:
-    """Searches with an amending coefficient and the learning rate of `with_travel`, one for each seed."""
-    first = with_travel(configure(base, {"method": {"name": "amended-darts", "eta": eta}}), travel)
+def searches_with(
+    method: Mapping[str, Any], base: Mapping[str, Any], travel: float, seeds: int
+) -> list[SearchConfig]:
+    """Searches with a method and the learning rate of `with_travel`, one for each seed."""
+    first = with_travel(configure(base, {"method": dict(method)}), travel)
     return [first.model_copy(update={"seed": seed}) for seed in range(seeds)]
 
 
@@ -144,27 +143,3 @@ def in_words(cell: Cell) -> str:
     for edge in cell.edges:
         nodes.setdefault(edge.target, []).append(f"{edge.ops[0]}({edge.source})")
     return "; ".join(f"{node}: {' '.join(inputs)}" for node, inputs in nodes.items())
-
-
-def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """The mean and its standard error; the error of a single value is infinite."""
-    mean = sum(values) / len(values)
-    if len(values) < 2:
-        return mean, math.inf
-    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return mean, math.sqrt(variance / len(values))
-
-
-def judge(mean: float, error: float) -> Verdict:
-    """Verdict on a difference that the paper says is positive; not testable if it is within the noise."""
-    if mean <= 0:
-        return Verdict.NOT_HELD
-    return Verdict.HELD if mean > NOISE * error else Verdict.NOT_TESTABLE
-
-
-def judge_all(differences: Iterable[tuple[float, float]]) -> Verdict:
-    """Held if every difference holds, not held if one does not; each is a mean with its standard error."""
-    verdicts = {judge(*difference) for difference in differences}
-    if Verdict.NOT_HELD in verdicts:
-        return Verdict.NOT_HELD
-    return Verdict.HELD if verdicts == {Verdict.HELD} else Verdict.NOT_TESTABLE

@@ -13,7 +13,7 @@ from dartboard_papers.base import Scale
 class SmallSearch(Scale):
     """How large the searches are."""
 
-    seeds: Count = Field(default=2, description="searches of each kind")
+    seeds: Count = Field(default=5, description="searches of each kind")
     cells: Count = Field(default=3, ge=3, description="cells in the stack, none of which share anything")
     channels: Count = Field(default=4, description="channels of the first stage")
     epochs: Count = Field(default=6, description="passes over the training images")

@@ -8,7 +8,6 @@ from typing import Any
 from pydantic import Field
 
 from dartboard.config.schema import Count
-from dartboard.data import Dataset, LoadOptions
 from dartboard.errors import OptionError, TableError
 from dartboard.scoreboard import (
     BenchRecord,
@@ -19,21 +18,16 @@ from dartboard.scoreboard import (
 from dartboard.scoreboard.bench import CONFIG, oracle_name, read_config
 from dartboard.scoreboard.records import find_record
 from dartboard.scoreboard.scoreboard import check_records
-from dartboard.search.config import load_images
-from dartboard.space import get_space
 from dartboard.tables import SHIPPED, Table, load_table
 from dartboard_papers._gaea_settings import METHOD_SETTINGS
 from dartboard_papers._searches import run_jobs
 from dartboard_papers.base import RunOptions, Scale
 
-HELD_OUT = 0.1
-"""The share of images that searches on one level do not train with."""
-
 
 class BenchScale(Scale):
     """Searches with several methods and seeds."""
 
-    seeds: Count = Field(default=4, description="searches with each method")
+    seeds: Count = Field(default=5, description="searches with each method")
     epochs: Count = Field(default=5, description="passes over the images")
     batch: Count = Field(default=64, description="examples in a step")
     cells: Count = Field(default=1, description="cells a stage")
@@ -155,8 +149,7 @@ def run_bench(
         return read_bench(Path(scale.records), labels, options, scale)
     table = find_table(benchmark, options)
     oracle = load_table(benchmark.space, table)
-    images = load_images(options.data or benchmark.images, LoadOptions())
-    config = load_bench(flags=_settings(benchmark, labels, options, scale, images, more or {}))
+    config = load_bench(flags=_settings(benchmark, labels, options, scale, more or {}))
     searches, folder = plan_jobs(config), options.folder
     scoring = Scoring(folder / "runs", folder / "records", benchmark.space, table, device=str(options.device))
     run_jobs([scoring.job(search) for search in searches], options, f"searching {benchmark.space}")
@@ -188,7 +181,6 @@ def _settings(
     labels: Sequence[str],
     options: RunOptions,
     scale: BenchScale,
-    images: Dataset,
     more: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The settings of the bench."""
@@ -204,15 +196,11 @@ def _settings(
         "net": {"channels": scale.channels},
         "weights": dict(benchmark.weights or {}),
     }
-    cells = scale.cells * get_space(benchmark.space).stack.stages
     methods = {}
     for label in labels:
-        paper, overrides = METHOD_SETTINGS[label], {"epochs": scale.epochs, **more.get(label, {})}
-        share = 1.0 if images.valid is not None else 0.5 if paper.bilevel else 1 - HELD_OUT
-        rate = paper.scaled(round(share * len(images.train)), overrides["epochs"], cells)
-        method = {**paper.method, **overrides.get("method", {}), **({} if rate is None else {"lr": rate})}
-        without = {"space": {"without": list(paper.without)}} if paper.without else {}
-        methods[label] = {**overrides, "method": method, **without}
+        settings, overrides = METHOD_SETTINGS[label].search(full=options.full), more.get(label, {})
+        method = {**settings["method"], **overrides.get("method", {})}
+        methods[label] = {"epochs": scale.epochs, **settings, **overrides, "method": method}
     seeds = list(range(scale.seeds))
     return {"oracle": benchmark.space, "search": search, "methods": methods, "seeds": seeds, "correlation": 0}
 

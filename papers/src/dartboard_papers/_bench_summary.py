@@ -10,7 +10,6 @@ from dartboard.space.spec import NONE
 from dartboard.utils.statistics import Summary, summarize
 from dartboard_papers._bench import BenchResults
 from dartboard_papers._gaea_settings import METHOD_SETTINGS
-from dartboard_papers.base import Verdict
 from dartboard_papers.formatting import format_seconds
 
 SKIP = "skip_connect"
@@ -46,13 +45,6 @@ def edges(record: BenchRecord) -> int:
     """Number of edges of a cell of the searched space."""
     space = get_space(str(record.settings["space"]["name"]))
     return sum(NONE in edge.ops for _, cell in space.groups for edge in cell.edges)
-
-
-def judge(*tested: bool | None) -> Verdict:
-    """Held if all tests pass, not held if one fails, not testable if one is None."""
-    if False in tested:
-        return Verdict.NOT_HELD
-    return Verdict.NOT_TESTABLE if None in tested else Verdict.HELD
 
 
 def size(bench: BenchResults) -> str:

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, Scale, reproduction
 
 Curves = dict[str, list[float]]
 
@@ -15,6 +15,7 @@ TRAIN, VALID = 1.0, 2.0
 """The inputs."""
 PAPER = {"g1": -2.0, "g2": 4.0, "g1 + g2": 2.0}
 """Slopes in alpha: what the paper derives at the best weight, w = alpha."""
+SAME, WRONG = "the terms are -2 alpha and 4 alpha", "g1 goes the wrong way"
 
 
 class Toy(Scale):
@@ -39,6 +40,10 @@ def terms(alpha: float) -> dict[str, float]:
     "amended-darts-a1",
     about="the toy problem on which the direct term of the gradient has the wrong sign",
     claim="with loss (w x - alpha)^2 the terms are g1 = -2 alpha and g2 = 4 alpha, so g1 goes the wrong way",
+    rules={
+        SAME: "g1, g2 and their sum are what the paper derives at 41 values of alpha, up to rounding",
+        WRONG: "g1 has the opposite sign of g1 + g2 wherever that is not zero",
+    },
     minutes=0.1,
     laptop=Toy(),
 )
@@ -52,10 +57,16 @@ def reproduce(options: RunOptions, scale: Toy) -> ReproductionResult:  # noqa: A
     ]
     same = all(np.allclose(curves[name], PAPER[name] * grid) for name in TERMS)
     wrong = is_wrong(curves)
+    distance = max(np.abs(np.array(curves[name]) - PAPER[name] * grid).max() for name in TERMS)
     words = f"{'are' if same else 'differ from'} the paper's, and the direct one has the "
     return ReproductionResult(
         rows=rows,
-        verdict=Verdict.HELD if same and wrong else Verdict.NOT_HELD,
+        parts={
+            SAME: PartResult(same, f"at most {distance:.1g} apart", None),
+            WRONG: PartResult(
+                wrong, f"{measured['g1']:g} and {measured['g1 + g2']:g} at {scale.alpha:g}", None
+            ),
+        },
         sentence=f"The three slopes {words}{'wrong' if wrong else 'right'} sign.",
         size=f"one weight; inputs {TRAIN:g} and {VALID:g}",
         seeds=0,

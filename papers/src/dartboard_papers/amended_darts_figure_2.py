@@ -2,21 +2,14 @@
 
 The paper searches the standard DARTS space (8 cells, 16 channels) on CIFAR-10 for 500 epochs with Adam at
 3e-4: a path of about 39 (rate times steps) for every logit. A laptop has cells of fewer nodes, fewer cells
-and far fewer steps, and a rate that makes the path as long.
-
-The test, fixed before, on the edges of all cells of all seeds at the end of the search:
-- eta = 0 ends with skip-connects ("almost all edges are occupied by skip-connect"): they are at least half,
-  less than the paper's words ask for;
-- eta = 0.1 is balanced ("a reasonable architecture"): convolutions are at least a quarter, and neither
-  skip-connects nor average poolings are above half;
-- eta = 1 "significantly prefers avg-pooling to other operators": every other op is chosen less often.
-The claim holds if all three do. Ops chosen at random would be 14 % skip-connects, 14 % average poolings and
-57 % convolutions. After a trial of one epoch the third part was made stricter: ties do
-not count. The paper has no counts, only drawings, and says nothing of seeds.
+and far fewer steps, and a rate that makes the path as long. Ops chosen at random would be 14 % skip-connects,
+14 % average poolings and 57 % convolutions. The paper has drawings, no counts, and says nothing of seeds.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -35,30 +28,49 @@ from dartboard_papers._amended import (
     KINDS,
     SKIP,
     Images,
-    amended_searches,
     count_kinds,
     epoch_genotypes,
     final_genotype,
     in_words,
     keep_space,
+    searches_with,
     shares,
     small_darts,
 )
+from dartboard_papers._differences import TEST, larger_mean
 from dartboard_papers._searches import searches
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, reproduction
 
 ETAS = (0.0, 0.1, 1.0)
 PAPER = {0.0: "almost all skip-connect", 0.1: "reasonable", 1.0: "significantly prefers avg-pooling"}
 READING = (
-    "The test reads the paper's words: of 'almost all' it asks for half, and 'reasonable' is taken for "
+    "The rules read the paper's words: of 'almost all' they ask for half, and 'reasonable' is taken for "
     "balanced, at least a quarter convolutions and at most half skip-connects or average poolings."
+)
+LONG = (
+    "Collapse is said of 500 epochs on CIFAR-10; `--full` on a GPU repeats that, which is 15 searches of 500 "
+    "epochs, 10 of them at five times the cost of DARTS' step."
 )
 LATE = (
     "After a trial of one epoch the part of eta = 1 was made stricter: an op that is chosen as often as "
-    "average pooling counts against it."
+    "average pooling counts against it. The comparisons with eta = 0.1 came when seeds 0 and 1 were known, "
+    "in which the first and the last part did not hold without them."
 )
 HALF, QUARTER = 50.0, 25.0
 Runs = Mapping[float, Sequence[Run]]
+PARTS = {
+    0.0: "without the amending term skip-connects take over",
+    0.1: "with eta = 0.1 cells are reasonable",
+    1.0: "with eta = 1 average pooling prevails",
+}
+RULES = {
+    PARTS[0.0]: "at least half of the edges of all cells are skip-connects at eta = 0, and their share is "
+    f"larger than at 0.1 {TEST}",
+    PARTS[0.1]: "at least a quarter of the edges are convolutions at eta = 0.1, neither skip-connects nor "
+    f"average poolings more than half, and the share of convolutions is larger than at 0 {TEST}",
+    PARTS[1.0]: "every other op is chosen less often than average pooling at eta = 1, and the share of "
+    f"average pooling is larger than at 0.1 {TEST}",
+}
 
 
 class LongSearches(Images):
@@ -71,7 +83,7 @@ class LongSearches(Images):
     batch: Count = Field(default=64, description="images in a step")
     lr: float = Field(default=0.1, gt=0, description="learning rate of the weights at the start")
     travel: float = Field(default=39.0, gt=0, description="rate times steps of the architecture")
-    seeds: Count = Field(default=2, description="searches for each coefficient")
+    seeds: Count = Field(default=5, description="searches for each coefficient")
 
 
 FULL = LongSearches(
@@ -100,7 +112,8 @@ def plan(options: RunOptions, scale: LongSearches) -> dict[tuple[float, int], Se
     }
     configs = {}
     for eta in ETAS:
-        for config in amended_searches(base, eta, scale.travel, scale.seeds):
+        method = {"name": "amended-darts", "eta": eta}
+        for config in searches_with(method, base, scale.travel, scale.seeds):
             configs[eta, config.seed] = config
     return configs
 
@@ -109,6 +122,9 @@ def plan(options: RunOptions, scale: LongSearches) -> dict[tuple[float, int], Se
     "amended-darts-figure-2",
     about="what long searches end with at amending coefficients of 0, 0.1 and 1",
     claim="eta = 0 ends with skip-connects, 0.1 with a reasonable cell, 1 with mostly average pooling",
+    rules=RULES,
+    setup="2 cells of 2 nodes and 4 channels on 1,500 digits for 12 epochs, instead of 8 cells of 4 nodes "
+    "and 16 channels on CIFAR-10 for 500; the rate makes rate times steps as large",
     minutes=8,
     laptop=LongSearches(),
     full=FULL,
@@ -120,7 +136,8 @@ def reproduce(options: RunOptions, scale: LongSearches) -> ReproductionResult:
     done = searches(configs, options)
     runs = {eta: [done[f"eta-{eta:g}-seed-{seed}"] for seed in range(scale.seeds)] for eta in ETAS}
     ends = {eta: shares(count_kinds(map(final_genotype, group))) for eta, group in runs.items()}
-    right = judge_each(ends, favorite(runs[1.0]))
+    each = {eta: [shares(count_kinds([final_genotype(run)])) for run in group] for eta, group in runs.items()}
+    parts = judge_each(each, favorite(runs[1.0]))
     courses = {}  # percentages of the kinds of ops after each epoch, over all seeds
     for eta, group in runs.items():
         epochs = zip(*map(epoch_genotypes, group), strict=True)
@@ -129,14 +146,13 @@ def reproduce(options: RunOptions, scale: LongSearches) -> ReproductionResult:
         eta: np.mean([run.metrics()[-1]["valid_accuracy"] for run in group]) for eta, group in runs.items()
     }
     accuracies = ", ".join(f"{100 * mean:.1f} % at {eta:g}" for eta, mean in means.items())
-    words = ", ".join(f"eta = {eta:g} {'as' if ok else 'not as'} the paper says" for eta, ok in right.items())
     skips, averages = (" / ".join(f"{end[kind]:.0f}" for end in ends.values()) for kind in (SKIP, AVERAGE))
     rate = next(iter(configs.values())).method.options["lr"]
     return ReproductionResult(
-        rows=_rows(ends, right, runs),
-        verdict=Verdict.HELD if all(right.values()) else Verdict.NOT_HELD,
-        sentence=f"{words}; at 0 / 0.1 / 1 the edges are {skips} % skip-connects and {averages} % average "
-        "poolings.",
+        rows=_rows(ends, runs),
+        parts=parts,
+        sentence=f"at eta = 0 / 0.1 / 1 the edges are {skips} % skip-connects and {averages} % average "
+        "poolings",
         size=f"DARTS' ops in cells of {scale.nodes} nodes, {scale.cells} cells, {scale.channels} channels, "
         f"{scale.chosen(options)}, {scale.epochs} epochs, Adam at {rate:.2g}",
         seeds=scale.seeds,
@@ -148,11 +164,11 @@ def reproduce(options: RunOptions, scale: LongSearches) -> ReproductionResult:
             f"{eta:g}": {
                 "ends": ends[eta],
                 "course": courses[eta],
-                "each seed": [shares(count_kinds([final_genotype(run)])) for run in runs[eta]],
+                "each seed": each[eta],
             }
             for eta in ETAS
         },
-        remarks=[READING, LATE, f"Validation accuracy of the supernet at the end: {accuracies}."],
+        remarks=[READING, LATE, LONG, f"Validation accuracy of the supernet at the end: {accuracies}."],
     )
 
 
@@ -165,21 +181,39 @@ def favorite(runs: Sequence[Run]) -> set[str]:
     return {op for op, count in counts.items() if count == max(counts.values())}
 
 
-def judge_each(ends: Mapping[float, Mapping[str, float]], most: set[str]) -> dict[float, bool]:
-    """For each coefficient, True if the paper's statement holds."""
-    balanced = ends[0.1]
+def judge_each(each: Mapping[float, Sequence[Mapping[str, float]]], most: set[str]) -> dict[str, PartResult]:
+    """The parts of the claim.
+
+    Args:
+        each: Percentages of the kinds of ops, by coefficient and seed.
+        most: The most frequent ops at eta = 1.
+    """
+    columns = {
+        kind: {eta: [seed[kind] for seed in seeds] for eta, seeds in each.items()}
+        for kind in (SKIP, AVERAGE, CONVOLUTION)
+    }
+    skip, average, convolution = columns.values()
+    skips = larger_mean(skip[0.0], skip[0.1], f"% of {SKIP}s against eta = 0.1")
+    averages = larger_mean(average[1.0], average[0.1], f"% of {AVERAGE} against eta = 0.1")
+    convolutions = larger_mean(convolution[0.1], convolution[0.0], f"% of {CONVOLUTION} against eta = 0")
+    taken, middle = fmean(skip[0.0]), {kind: fmean(column[0.1]) for kind, column in columns.items()}
+    balanced = middle[CONVOLUTION] >= QUARTER and max(middle[SKIP], middle[AVERAGE]) <= HALF
+    found = {
+        0.0: (skips, taken >= HALF, f"{taken:.0f} %"),
+        0.1: (convolutions, balanced, ", ".join(f"{mean:.0f} % {kind}" for kind, mean in middle.items())),
+        1.0: (averages, most == {"avg_pool_3x3"}, f"most often {' and '.join(sorted(most))}"),
+    }
     return {
-        0.0: ends[0.0][SKIP] >= HALF,
-        0.1: balanced[CONVOLUTION] >= QUARTER and max(balanced[SKIP], balanced[AVERAGE]) <= HALF,
-        1.0: most == {"avg_pool_3x3"},
+        PARTS[eta]: replace(test, held=test.held and own, observed=f"{words}; {test.observed}")
+        for eta, (test, own, words) in found.items()
     }
 
 
-def _rows(ends: Mapping[float, Mapping[str, float]], right: Mapping[float, bool], runs: Runs) -> list[Row]:
+def _rows(ends: Mapping[float, Mapping[str, float]], runs: Runs) -> list[Row]:
     rows = []
     for eta, percentages in ends.items():
-        seen = "as in the paper" if right[eta] else "not as in the paper"
-        rows.append(Row(f"eta = {eta:g}", PAPER[eta], seen))
+        skip, average = (f"{percentages[kind]:.0f} % {kind}" for kind in (SKIP, AVERAGE))
+        rows.append(Row(f"eta = {eta:g}", PAPER[eta], f"{skip}, {average}"))
         rows += [Row(f"eta = {eta:g}: {kind}, % of edges", None, percentages[kind]) for kind in KINDS]
     return rows + [
         Row(f"eta = {eta:g}, seed {seed}, {name} cell", None, in_words(cell))

@@ -11,19 +11,15 @@ gradient, and the function is not convex, so it can be a stationary point that i
 Lipschitz gradient, and the searches of the paper have momentum 0.9, weight decay and a falling rate, which
 the statement has not.
 
-The test, fixed before. On a problem with known constants (a bowl with waves, normal noise): the inequality
-holds for every allowed step size and every K, the floor of the second half grows with the step size, and
-without noise the squared gradient ends below a millionth of its start. On an edge of ASM-NAS with its
-attention (equations 4.3 to 4.5) that tells digits apart: the inequality holds for every allowed step size and
-every K, with the largest sharpness and noise met on the way as constants, and the mean at the end is below
-that after a tenth of the steps. The claim holds if all of that does. What the text says of optimal points is
-reported beside it. Changed after a first, smaller result, in which all of it held too: digits are brought to
-mean 0 and deviation 1, and the step sizes of the edge are larger.
+It is looked at on a problem with known constants (a bowl with waves, normal noise), and on an edge of ASM-NAS
+with its attention (equations 4.3 to 4.5) that tells digits apart, with the largest sharpness and noise met on
+the way as constants. What the text says of optimal points is reported beside it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import factorial
 from typing import Annotated
 
 import torch
@@ -36,8 +32,7 @@ from dartboard.config.schema import Count
 from dartboard.data.datasets.digits import load_digits
 from dartboard.relax.attention import attention
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers._bench_summary import judge
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, reproduction
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, Scale, reproduction
 
 BOWL, FARTHEST = 0.1, 7.0
 """The known problem: its curvature without waves, and the largest distance of a start from the optimum."""
@@ -119,9 +114,9 @@ class Case:
         return 100 * (self.path.averages() <= self.bound()).double().mean().item()
 
     def falls(self) -> bool:
-        """True if the mean at the end is below that after a tenth of the steps."""
-        averages = self.path.averages()
-        return bool(averages[-1] < averages[len(averages) // 10])
+        """True if in every run the mean over all steps is below that over the first tenth."""
+        squares = self.path.squares
+        return bool((squares.mean(0) < squares[: len(squares) // 10 + 1].mean(0)).all())
 
 
 def waves(at: Tensor) -> Tensor:
@@ -269,11 +264,17 @@ STILL = 1e-6
 """Without noise the squared gradient must end below this share of its start."""
 KNOWN, EDGE = "known problem", "attention edge"
 Rate = Annotated[float, Field(gt=0)]
-Checks = Mapping[str, bool | None]
-"""The parts of the test by what they are; None where there is no step size to test it with."""
+KEPT, FLOOR, VANISHES, KEPT_ON_EDGE, FALLS = (
+    "the inequality on the known problem",
+    "a floor that grows with the step size",
+    "no gradient left without noise",
+    "the inequality on the edge",
+    "a mean that falls on the edge",
+)
 LATE = (
     "Changed after a first, smaller result, in which all of it held too: digits are brought to mean 0 and "
-    "deviation 1, and the step sizes of the edge are larger."
+    "deviation 1, and the step sizes of the edge are larger. That the mean falls on the edge is asked of "
+    "every seed, with three more of them, since it was seen of the mean of two."
 )
 REMARKS = (
     "A small gradient is not an optimal point: the function is not convex.",
@@ -301,7 +302,7 @@ class Descents(Scale):
     every: Count = Field(default=20, description="steps between two looks at the whole gradient of the edge")
     batch: Count = Field(default=16, description="digits in a step of the edge")
     examples: Count = Field(default=300, description="digits in all")
-    seeds: Count = Field(default=2, description="descents of the edge for each step size")
+    seeds: Count = Field(default=5, description="descents of the edge for each step size")
 
 
 def study(options: RunOptions, scale: Descents) -> dict[str, list[Case]]:
@@ -327,7 +328,17 @@ def study(options: RunOptions, scale: Descents) -> dict[str, list[Case]]:
     about="the norm of the gradient against step size and steps, beside the bound of the analysis",
     claim="for step sizes up to mu / (L M_G) the mean squared gradient over K steps is at most "
     "eta L M / mu + 2 (F(w_1) - F_inf) / (K mu eta)",
-    minutes=1,
+    rules={
+        KEPT: "for every allowed step size and every K, the mean over runs and steps is at most the bound",
+        FLOOR: "the mean over runs and the second half of the steps grows with allowed step sizes",
+        VANISHES: "without noise, the squared gradient ends below a millionth of its start",
+        KEPT_ON_EDGE: "for every allowed step size and every K, the mean over seeds and steps is at most the "
+        "bound",
+        FALLS: "for every allowed step size and seed, the mean over all steps is below that over the first "
+        "tenth",
+    },
+    setup="the paper has a derivation and no experiment; both problems are ours",
+    minutes=2,
     laptop=Descents(),
 )
 def reproduce(options: RunOptions, scale: Descents) -> ReproductionResult:
@@ -335,11 +346,11 @@ def reproduce(options: RunOptions, scale: Descents) -> ReproductionResult:
     cases = study(options, scale)
     lrs = [case.lr for case in cases[KNOWN] if case.allowed] or [min(case.lr for case in cases[KNOWN])]
     noiseless = descend_waves(max(lrs), 0.0, steps=scale.steps, runs=scale.runs, size=scale.size)
-    checks = check(cases, noiseless)
+    parts = check(cases, noiseless)
     return ReproductionResult(
         rows=_rows(cases, noiseless),
-        verdict=judge(*checks.values()),
-        sentence=_sentence(checks, noiseless),
+        parts=parts,
+        sentence=_sentence(parts, noiseless),
         size=f"a known problem of {scale.size} parameters, {scale.steps:,} steps, {scale.runs} times; an "
         f"edge of 3 candidates on {scale.examples} digits, {scale.edge_steps:,} steps of {scale.batch}, "
         f"{scale.seeds} times",
@@ -362,24 +373,32 @@ def reproduce(options: RunOptions, scale: Descents) -> ReproductionResult:
     )
 
 
-def check(cases: Mapping[str, Sequence[Case]], noiseless: Descent) -> Checks:
-    """The parts of the test, by what they are."""
+def check(cases: Mapping[str, Sequence[Case]], noiseless: Descent) -> dict[str, PartResult]:
+    """The parts of the claim; those without an allowed step size to test them with are left out.
+
+    A bound that is kept leaves nothing to chance. The floors would be in this order by chance in one of the
+    factorial of their number; a mean that does not fall is lower at the end for one seed in two.
+    """
     known, edge = ([case for case in cases[name] if case.allowed] for name in (KNOWN, EDGE))
-    floors = [case.path.floor() for case in sorted(known, key=lambda case: case.lr)]
-    still = bool(noiseless.squares[-1].mean() < STILL * noiseless.squares[0].mean())
-    return {
-        "the inequality on the known problem": _all(case.satisfied() == 100.0 for case in known),
-        "a floor that grows with the step size": floors == sorted(floors) if len(floors) > 1 else None,
-        "no gradient left without noise": still if known else None,
-        "the inequality on the edge": _all(case.satisfied() == 100.0 for case in edge),
-        "a mean that falls on the edge": _all(case.falls() for case in edge),
-    }
+    parts = {}
+    if known:
+        parts[KEPT] = _kept(known)
+        left = (noiseless.squares[-1].mean() / noiseless.squares[0].mean()).item()
+        parts[VANISHES] = PartResult(left < STILL, f"{left:.1g} of the start", None)
+    if len(known) > 1:
+        floors = [case.path.floor() for case in sorted(known, key=lambda case: case.lr)]
+        words = " < ".join(f"{floor:.3g}" for floor in floors) if floors == sorted(floors) else "not in order"
+        parts[FLOOR] = PartResult(floors == sorted(floors), words, 1 / factorial(len(floors)))
+    if edge:
+        parts[KEPT_ON_EDGE] = _kept(edge)
+        falls, descents = [case.falls() for case in edge], edge[0].path.squares.shape[1]
+        parts[FALLS] = PartResult(all(falls), f"with {sum(falls)} of {len(falls)} step sizes", 0.5**descents)
+    return parts
 
 
-def _all(values: Iterable[bool]) -> bool | None:
-    """True if all are true; None if there are none."""
-    tests = list(values)
-    return all(tests) if tests else None
+def _kept(cases: Sequence[Case]) -> PartResult:
+    least = min(case.satisfied() for case in cases)
+    return PartResult(least == 100.0, f"kept at {least:g} % of K or more, with {len(cases)} step sizes", None)
 
 
 def _rows(cases: Mapping[str, Sequence[Case]], noiseless: Descent) -> list[Row]:
@@ -410,12 +429,9 @@ def _rows(cases: Mapping[str, Sequence[Case]], noiseless: Descent) -> list[Row]:
     return rows
 
 
-def _sentence(checks: Checks, noiseless: Descent) -> str:
-    failed = [name for name, right in checks.items() if right is False]
-    untested = [name for name, right in checks.items() if right is None]
-    parts = [f"not seen: {', '.join(failed)}"] if failed else []
-    parts += [f"no allowed step size to test: {', '.join(untested)}"] if untested else []
-    seen = "; ".join(parts) or "the inequality was kept everywhere it speaks of"
+def _sentence(parts: Mapping[str, PartResult], noiseless: Descent) -> str:
+    failed = [name for name, part in parts.items() if not part.held]
+    seen = f"not seen: {', '.join(failed)}" if failed else "the inequality was kept everywhere it speaks of"
     start, end = noiseless.losses[0].mean(), noiseless.losses[-1].mean()
     ends = (
         "without noise the descent ends at optimal points"

@@ -11,13 +11,11 @@ start, where they do (the paper has 10 for GAEA, PC-DARTS 15).
 At the paper's size the DARTS space has the numbers of C.1.1 and NAS-Bench-201 those of C.3. C.2 gives none
 for NAS-Bench-1Shot1 but refers to that benchmark's: here they are PC-DARTS' of C.1.1, in the benchmark's
 stack of three cells a stage. Images are cropped and flipped as in DARTS' searches; the text is silent there.
-
-The test, fixed before any search was done: on each of the three spaces the mean over seeds is lower with
-GAEA, both at the end and on average over the epochs in which the architecture moves.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -32,8 +30,9 @@ from dartboard.viz.band import Band
 from dartboard.viz.line_styles import line_styles
 from dartboard.viz.plots import band_note, draw_band, mark_epochs
 from dartboard_papers._amended import Images
+from dartboard_papers._differences import TEST, all_held, larger_mean
 from dartboard_papers._searches import configure, searches
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, reproduction
 
 Curves = Mapping[str, Mapping[str, Sequence[Sequence[float]]]]
 """By space and method, the entropy after each epoch, of each seed."""
@@ -67,6 +66,17 @@ PANELS = {
 }
 
 
+PARTS = {space: f"entropy falls faster with GAEA in {panel.title}" for space, panel in PANELS.items()}
+RULE = (
+    "the mean entropy is higher without GAEA, both at the end and on average over the epochs in which the "
+    f"architecture moves, {TEST} for each"
+)
+LATE = (
+    "Until now lower means were enough, which chance gives half of the time; by that rule seeds 0 and 1 were "
+    "known, and it held on all three spaces."
+)
+
+
 class Supernet(Options):
     """The supernet of a space."""
 
@@ -80,7 +90,7 @@ class Supernet(Options):
 class Entropy(Images):
     """How large the searches are."""
 
-    seeds: Count = Field(default=2, description="searches of each kind")
+    seeds: Count = Field(default=5, description="searches of each kind")
     channels: Count = Field(default=4, description="channels of the first stage")
     speed: float = Field(default=30.0, gt=0, description="rates of architectures: the papers' times this")
     darts: Supernet = Supernet(cells=3)
@@ -111,7 +121,7 @@ PC_DARTS = {"epochs": 50, "batch": 256, "lr": 0.1, "lr_end": 0.0}
 """How PC-DARTS trains its supernet (C.1.1)."""
 PAPER = Entropy.model_validate(
     {
-        "seeds": 4,
+        "seeds": 5,
         "rest": 10,
         "channels": 16,
         "speed": 1.0,
@@ -175,6 +185,9 @@ def together(curves: Sequence[Sequence[float]]) -> Band:
     about="entropy of the operation weights over the epochs of a search",
     claim="GAEA reduces the entropy of the operation weights much more quickly than the methods it modifies, "
     "on the DARTS space, NAS-Bench-1Shot1 and NAS-Bench-201",
+    rules=dict.fromkeys(PARTS.values(), RULE),
+    setup="4 channels, 3 cells (DARTS) or 3 stages of one, 1,500 digits and 10 epochs; rates of all "
+    "architectures are 30 times the paper's, about the proportion of steps",
     minutes=6,
     laptop=Entropy(),
     full=PAPER,
@@ -191,20 +204,18 @@ def judge(curves: Curves, scale: Entropy, data: str) -> ReproductionResult:
     bands_by_space = {
         space: {name: together(seeds) for name, seeds in methods.items()} for space, methods in curves.items()
     }
-    sparser, sizes = [], []
+    parts, sizes = {}, []
     for space, panel in PANELS.items():
-        base, gaea = (bands_by_space[space][method].mean for method in (panel.base, panel.gaea))
         first = scale.rest if panel.rests else 0  # epoch from which on the architecture is trained
-        if gaea[-1] < base[-1] and gaea[first:].mean() < base[first:].mean():
-            sparser.append(space)
+        parts[PARTS[space]] = is_sparser(curves[space][panel.base], curves[space][panel.gaea], first)
         supernet = scale.of(space)
         cells = f"{supernet.cells} cell{'s' * (supernet.cells > 1)}{' a stage' * (space != 'darts')}"
         sizes.append(f"{space}: {cells}, {supernet.epochs} epochs of batches of {supernet.batch}")
+    faster = sum(part.held is True for part in parts.values())
     return ReproductionResult(
         rows=[row for space in PANELS for row in _rows(space, bands_by_space[space])],
-        verdict=Verdict.HELD if len(sparser) == len(PANELS) else Verdict.NOT_HELD,
-        sentence=f"the entropy fell faster with GAEA on {len(sparser)} of {len(PANELS)} spaces "
-        f"({', '.join(sparser) or 'none'})",
+        parts=parts,
+        sentence=f"the entropy fell faster with GAEA on {faster} of {len(PANELS)} spaces",
         size=f"{scale.channels} channels, {data}; {'; '.join(sizes)}",
         seeds=scale.seeds,
         figures={"entropy": draw(bands_by_space)},
@@ -213,8 +224,22 @@ def judge(curves: Curves, scale: Entropy, data: str) -> ReproductionResult:
             f"learning rates of architectures are the papers' times {scale.speed:g}, for all methods alike",
             "both methods rest for the same epochs; in the papers PC-DARTS does for 15 and GAEA for 10 of 50",
             "the paper gives its figure alone, without numbers",
+            LATE,
         ],
     )
+
+
+def is_sparser(base: Sequence[Sequence[float]], gaea: Sequence[Sequence[float]], first: int) -> PartResult:
+    """Whether entropies are lower with GAEA, by the rule.
+
+    Args:
+        base: Entropies after each epoch, of each seed.
+        gaea: The same with GAEA.
+        first: Number of epochs in which the architecture rests.
+    """
+    ends = larger_mean([curve[-1] for curve in base], [curve[-1] for curve in gaea], "nats at the end")
+    without, with_gaea = ([fmean(curve[first:]) for curve in curves] for curves in (base, gaea))
+    return all_held(ends, larger_mean(without, with_gaea, "nats on average"))
 
 
 def _rows(space: str, bands: Mapping[str, Band]) -> list[Row]:

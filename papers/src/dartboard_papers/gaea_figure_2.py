@@ -2,12 +2,13 @@
 
 The paper shows curves and gives no numbers for their ends but that existing methods come within 1 % of the
 best cell, and its dashed lines are of another paper; so what is tested is whether GAEA's final regret is the
-lower one on the mean in all three spaces.
+lower one in each of the three spaces.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,27 @@ from dartboard.errors import OptionError
 from dartboard.scoreboard.baselines import mean_cell
 from dartboard.scoreboard.bench_result import regret_band
 from dartboard.scoreboard.records import record_files
-from dartboard.utils.statistics import Summary, summarize
+from dartboard.utils.statistics import summarize
 from dartboard.viz.band import Band
 from dartboard.viz.line_styles import line_styles
 from dartboard.viz.plots import band_note
 from dartboard_papers._bench import ONESHOT, BenchResults, BenchScale, check_alone, find_table, run_bench
-from dartboard_papers._bench_summary import judge, remarks, size, spread, title
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, reproduction
+from dartboard_papers._bench_summary import remarks, size, spread, title
+from dartboard_papers._differences import TEST, larger_mean
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, reproduction
 
 PLAIN, GAEA = "pc-darts", "gaea-pc-darts"
 NAMES = {benchmark.space: f"search space {benchmark.space[-1]}" for benchmark in ONESHOT}
 
+PARTS = {space: f"less regret with GAEA in {name}" for space, name in NAMES.items()}
+RULE = f"the mean test regret of the final cells is larger with PC-DARTS than with GAEA PC-DARTS, {TEST}"
 WARMUP = (
-    "The paper gives no epochs before the architecture moves for this benchmark, and 10 for GAEA PC-DARTS in "
-    "DARTS' space; those of here, 15 with the paper's own numbers, which PC-DARTS has, are the same for both."
+    "The paper gives no epochs before the architecture moves for this benchmark, and 10 of 50 for GAEA "
+    "PC-DARTS in DARTS' space; here both have the library's own, at the paper's size 15 as PC-DARTS has them."
+)
+LATE = (
+    "Until now a smaller mean was enough, which chance gives half of the time, and rates were those of the "
+    "paper times ratios; rule and rates were fixed anew before seeds 20 to 24 were searched."
 )
 
 Benches = Mapping[str, BenchResults]
@@ -43,9 +51,11 @@ Benches = Mapping[str, BenchResults]
 class OneShot(BenchScale):
     """The searches of the figure."""
 
-    seeds: Count = Field(default=2, description="searches with each method in each space")
-    epochs: Count = Field(default=3, description="passes over the images")
-    warmup: int = Field(default=1, ge=0, description="epochs before the architecture moves")
+    seeds: Count = Field(default=5, description="searches with each method in each space")
+    epochs: Count = Field(default=2, description="passes over the images")
+    warmup: int | None = Field(
+        default=None, ge=0, description="epochs before the architecture moves; by default the methods' own"
+    )
     records: str | None = Field(
         default=None, description="a folder with the benches oneshot1 to oneshot3, in the place of searches"
     )
@@ -63,9 +73,12 @@ def check_table(options: RunOptions, scale: OneShot) -> None:
     "gaea-figure-2",
     about="test regret of PC-DARTS and GAEA PC-DARTS at every epoch, on NAS-Bench-1Shot1",
     claim="GAEA PC-DARTS consistently finds better architectures on average than PC-DARTS",
-    minutes=10,
+    rules=dict.fromkeys(PARTS.values(), RULE),
+    setup="records of results/oneshot1 to 3: one cell a stage instead of three, 8 channels instead of 16, "
+    "10,000 images of 16x16 pixels, 10 epochs instead of 50; rates are the library's rules",
+    minutes=14,
     laptop=OneShot(),
-    full=OneShot(seeds=4, epochs=50, cells=3, channels=16, pixels=32, warmup=15),
+    full=OneShot(seeds=5, epochs=50, cells=3, channels=16, pixels=32, warmup=15),
     takes=("data", "table"),
     needs=("table",),
     check=check_table,
@@ -73,12 +86,12 @@ def check_table(options: RunOptions, scale: OneShot) -> None:
 def reproduce(options: RunOptions, scale: OneShot) -> ReproductionResult:
     """Searches all three spaces, or reads records of searches."""
     benches = find_benches(options, scale)
-    lower = {space: is_lower(bench) for space, bench in benches.items()}
+    parts = {PARTS[space]: part for space, bench in benches.items() if (part := less_regret(bench))}
     first = next(iter(benches.values()))
     return ReproductionResult(
         rows=[row for space, bench in benches.items() for row in rows(space, bench)],
-        verdict=judge(*(lower.get(benchmark.space) for benchmark in ONESHOT)),
-        sentence=in_words(lower),
+        parts=parts,
+        sentence=in_words(benches),
         size=size(first).replace(first.records[0].oracle, ", ".join(benches)),
         seeds=min(bench.seeds for bench in benches.values()),
         figures={"regret": draw(benches)},
@@ -93,7 +106,8 @@ def find_benches(options: RunOptions, scale: OneShot) -> dict[str, BenchResults]
     Raises:
         OptionError: If there are no records of any space in the folder that is named.
     """
-    more = {label: {"method": {"warmup": scale.warmup}} for label in (PLAIN, GAEA)}
+    rest = {} if scale.warmup is None else {"method": {"warmup": scale.warmup}}
+    more = dict.fromkeys((PLAIN, GAEA), rest)
     benches = {}
     for benchmark in ONESHOT:
         inner_options = replace(options, folder=options.folder / benchmark.space)
@@ -106,23 +120,26 @@ def find_benches(options: RunOptions, scale: OneShot) -> dict[str, BenchResults]
     return benches
 
 
-def regrets(bench: BenchResults, label: str) -> Summary | None:
-    """Regret of the final cells; None if there are none."""
-    group = bench.groups.get(label)
-    return None if group is None else summarize([record.regret(bench.datasets[0]) for record in group])
+def regrets(bench: BenchResults, label: str) -> list[float]:
+    """Regret of the final cells in points; none if there are no such searches."""
+    return [100 * record.regret(bench.datasets[0]) for record in bench.groups.get(label, ())]
 
 
-def is_lower(bench: BenchResults) -> bool | None:
-    """True if GAEA's mean final regret is lower; None if one is missing."""
-    plain, gaea = regrets(bench, PLAIN), regrets(bench, GAEA)
-    return None if plain is None or gaea is None else gaea.mean < plain.mean
+def less_regret(bench: BenchResults) -> PartResult | None:
+    """Whether GAEA's final regret is lower, by the rule; None if a method has no searches."""
+    plain, gaea = (regrets(bench, label) for label in (PLAIN, GAEA))
+    return larger_mean(plain, gaea, "points") if plain and gaea else None
 
 
-def in_words(lower: Mapping[str, bool | None]) -> str:
-    """Sentence that says in which spaces GAEA is better."""
-    better = [NAMES[space] for space, is_better in lower.items() if is_better]
-    where = f"in {' and '.join(better)}" if better else "nowhere"
-    return f"GAEA PC-DARTS ended with less regret on the mean {where}, of {len(lower)} that were searched."
+def in_words(benches: Benches) -> str:
+    """Sentence that says how much regret both had in each space."""
+    means = {
+        NAMES[space]: [f"{fmean(regrets(bench, label)):.2f} with {title(label)}" for label in bench.groups]
+        for space, bench in benches.items()
+    }
+    return "final regret in points: " + "; ".join(
+        f"{name}: {', '.join(each)}" for name, each in means.items()
+    )
 
 
 def rows(space: str, bench: BenchResults) -> list[Row]:
@@ -145,6 +162,7 @@ def others(benches: Benches) -> Iterator[str]:
         yield from (f"{NAMES[space].capitalize()}: {remark}" for remark in remarks(bench))
     yield "The paper gives no numbers for its curves."
     yield WARMUP
+    yield LATE
 
 
 def numbers(bench: BenchResults) -> dict[str, Any]:

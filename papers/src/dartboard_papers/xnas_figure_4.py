@@ -3,12 +3,15 @@
 import torch
 
 from dartboard_papers._xnas_toys import GD, XNAS, Steps, Trajectory, both, draw_plane, linear, numbers
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, reproduction
 
 REMARK = (
     "Section 8.2 says that the slopes along the axes are the negatives of one another; for -x that is so for "
     "GD alone, while XNAS' are -1 and 0."
 )
+
+
+SHRINK, CONSTANT, FASTER = "GD's gradients shrink", "XNAS' are constant", "XNAS is faster"
 
 
 def walk(scale: Steps) -> dict[str, Trajectory]:
@@ -21,6 +24,11 @@ def walk(scale: Steps) -> dict[str, Trajectory]:
     about="two axes and the loss -x, from equal weights",
     claim="although the slope of the loss is constant, GD's gradients shrink on the way; XNAS' are constant, "
     "and it reaches the minimum faster",
+    rules={
+        SHRINK: "the size of GD's term falls at every step",
+        CONSTANT: "the size of XNAS' term is the same at every step",
+        FASTER: "XNAS is nearer to the minimum after every step",
+    },
     minutes=0.1,
     laptop=Steps(),
 )
@@ -40,7 +48,11 @@ def reproduce(options: RunOptions, scale: Steps) -> ReproductionResult:  # noqa:
             Row("XNAS, distance at the end", "smaller", paths[XNAS].distance[-1].item()),
             Row(f"{GD}, distance at the end", "larger", paths[GD].distance[-1].item()),
         ],
-        verdict=Verdict.HELD if shrink and constant and faster else Verdict.NOT_HELD,
+        parts={
+            SHRINK: PartResult(shrink, f"from {first:.3f} to {last:.3f}", None),
+            CONSTANT: PartResult(constant, f"{paths[XNAS].magnitude[0]:g} at the first step", None),
+            FASTER: PartResult(faster, f"x = {ends[XNAS]:.4f} and {ends[GD]:.4f} at the end", None),
+        },
         sentence=f"After {scale.steps} steps XNAS is at x = {ends[XNAS]:.4f}, GD at {ends[GD]:.4f}; "
         f"GD's terms {'shrink' if shrink else 'do not shrink'} at every step, XNAS' are "
         f"{'constant' if constant else 'not constant'}.",

@@ -7,10 +7,11 @@ from torch import Tensor
 
 from dartboard.arch.optim.expert_advice import softmax_rewards
 from dartboard.viz.line_styles import COLORS
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, Scale, reproduction
 
 CENTER = 0.25
 """The largest factor, that of equal weights: x (1 - x) at one half."""
+FALLS, SAME = "attenuation grows away from x = 1/2", "the factor is x (1 - x)"
 
 
 class Line(Scale):
@@ -33,6 +34,10 @@ def factor(logit: Tensor) -> Tensor:
     "xnas-figure-6",
     about="the attenuation factor x (1 - x) of GD with softmax",
     claim="gradients are attenuated the more, the farther weights are from the dense solution x = y = 1/2",
+    rules={
+        FALLS: "the factor of GD with softmax never grows with the distance from x = 1/2",
+        SAME: "it is x (1 - x) at all points, up to rounding",
+    },
     minutes=0.1,
     laptop=Line(),
 )
@@ -50,7 +55,10 @@ def reproduce(options: RunOptions, scale: Line) -> ReproductionResult:  # noqa: 
             Row(f"factor at {name}", None if place else CENTER, factor(logits.new_tensor(place)).item())
             for name, place in places.items()
         ],
-        verdict=Verdict.HELD if falls and same else Verdict.NOT_HELD,
+        parts={
+            FALLS: PartResult(falls, f"from {factors.max():.3f} to {factors.min():.4f}", None),
+            SAME: PartResult(same, f"at most {(factors - x * (1 - x)).abs().max():.1g} apart", None),
+        },
         sentence=f"The factor {'is' if same else 'is not'} x (1 - x), and "
         f"{'falls' if falls else 'does not fall'} all the way from the dense solution to the corners.",
         size=f"two axes, {scale.points} points",

@@ -14,7 +14,9 @@ from dartboard_papers._xnas_toys import (
     numbers,
     quadratic,
 )
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Verdict, reproduction
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, reproduction
+
+FURTHER, HARDER, BEHIND = "GD is attenuated further", "GD gets less far", "XNAS is nearer to the minimum"
 
 
 def walk(scale: Steps) -> dict[str, Trajectory]:
@@ -27,6 +29,12 @@ def walk(scale: Steps) -> dict[str, Trajectory]:
     about="two axes and the loss 0.5 (x - 1)^2 + 0.5 y^2, from equal weights",
     claim="where the loss curves, GD's gradients are attenuated further, which makes it even harder for GD "
     "to reach the minimum",
+    rules={
+        FURTHER: "the last term of GD is a smaller share of its first than with the linear loss of figure 4",
+        HARDER: "GD ends at a smaller x than with the linear loss",
+        BEHIND: "XNAS is nearer to the minimum than GD after every step",
+    },
+    setup="weights start equal, which the paper draws and does not say",
     minutes=0.1,
     laptop=Steps(),
 )
@@ -36,11 +44,17 @@ def reproduce(options: RunOptions, scale: Steps) -> ReproductionResult:  # noqa:
     shares = {rule: _share(paths[rule]) for rule in RULES}
     behind = bool((paths[XNAS].distance[1:] < paths[GD].distance[1:]).all())
     lower = paths[GD].points[-1, 0].item() < straight[GD].points[-1, 0].item()
-    held = behind and lower and shares[GD] < _share(straight[GD])
+    further = shares[GD] < _share(straight[GD])
     ends = {name: f"{path.points[-1, 0].item():.3f}" for name, path in paths.items()}
     return ReproductionResult(
         rows=[row for rule in RULES for row in _rows(rule, paths[rule], straight[rule])],
-        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
+        parts={
+            FURTHER: PartResult(further, f"{shares[GD]:.2f}, and {_share(straight[GD]):.2f} with -x", None),
+            HARDER: PartResult(
+                lower, f"x = {ends[GD]}, and {straight[GD].points[-1, 0].item():.3f} with -x", None
+            ),
+            BEHIND: PartResult(behind, f"x = {ends[XNAS]} and {ends[GD]} at the end", None),
+        },
         sentence=f"After {scale.steps} steps GD is at x = {ends[GD]}, where the linear loss had "
         f"brought it to {straight[GD].points[-1, 0].item():.3f}; XNAS is at {ends[XNAS]}.",
         size=f"two axes, {scale.steps} steps with lr {scale.lr:g}",

@@ -24,6 +24,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
+from scipy.special import ndtr
 
 from dartboard.arch.optim.expert_advice import theoretical_lr
 from dartboard.config.schema import MAX_COUNT, Count, Seed
@@ -31,7 +32,8 @@ from dartboard.utils.atomic import write_text
 from dartboard.utils.processes import parallel_map
 from dartboard.utils.safe_files import read_file
 from dartboard.viz.line_styles import line_styles
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, Scale, reproduction
+from dartboard_papers.chance import DRAWS, SEED, chance_within
 from dartboard_papers.theory.expert_problems import Gaussian
 from dartboard_papers.theory.forecasters import Forecaster, Standing, stand
 
@@ -44,6 +46,14 @@ SHAPES: dict[str, Callable[[float], float]] = {
     "sqrt(N)": math.sqrt,
 }
 """How regret may grow with the number of experts."""
+NOISE = 2.0
+"""Standard errors within which a difference counts as chance."""
+LESS, FALLS = "XNAS has less regret than GD", "correct selection falls where regret grows"
+GROWTH = {
+    "XNAS' regret grows like sqrt(ln N)": (XNAS, "sqrt(ln N)"),
+    "GD's regret grows like sqrt(N)": (GD, "sqrt(N)"),
+}
+"""Forecaster and shape, by the name of the part."""
 
 
 @dataclass(frozen=True)
@@ -70,14 +80,18 @@ class RegretCurve:
         return {"grid": list(self.grid), "forecasters": by_forecaster}
 
 
-def below(curves: Sequence[RegretCurve], first: str, second: str) -> tuple[int, int]:
-    """Number of points of all curves at which the first forecaster has less regret, and of all points."""
-    pairs = [
-        (standings[first].regret, standings[second].regret)
-        for curve in curves
-        for standings in curve.standings
-    ]
-    return sum(a < b for a, b in pairs), len(pairs)
+def below(curves: Sequence[RegretCurve], first: str, second: str, errors: float = 0.0) -> tuple[int, int]:
+    """Number of points of all curves at which the first forecaster has less regret, and of all points.
+
+    Args:
+        curves: The curves.
+        first: Name of the one forecaster.
+        second: Name of the other.
+        errors: By more than how many standard errors of the difference.
+    """
+    pairs = [(standings[first], standings[second]) for curve in curves for standings in curve.standings]
+    less = [b.regret - a.regret > errors * math.hypot(a.error or 0.0, b.error or 0.0) for a, b in pairs]
+    return sum(less), len(pairs)
 
 
 def selects(curves: Sequence[RegretCurve], first: str, second: str) -> tuple[int, int]:
@@ -94,16 +108,12 @@ def misfit(values: Sequence[float], shape: Sequence[float]) -> float:
     return math.sqrt(float(residual @ residual) / float(data @ data))
 
 
-def conclude(left: RegretCurve, right: RegretCurve, runs: int) -> tuple[Verdict, str, list[Row], list[str]]:
-    """Verdict, sentence, rows and remarks of curves whose points are means over a number of runs.
-
-    Held means: less regret than GD at every point, with the same rate and with the best rates; regret that is
-    nearer to sqrt(ln N) than to sqrt(N) for XNAS and the other way round for GD, at the same rate; and
-    correct selection of both, at that rate, that falls along both grids where regret grows, where rises
-    below two standard errors count as chance.
-    """
+def conclude(
+    left: RegretCurve, right: RegretCurve, runs: int
+) -> tuple[dict[str, PartResult], str, list[Row], list[str]]:
+    """Parts, sentence, rows and remarks of curves whose points are means over a number of runs."""
     both = left, right
-    same, best = below(both, XNAS, GD), below(both, BEST_XNAS, BEST_GD)
+    same, best = below(both, XNAS, GD, NOISE), below(both, BEST_XNAS, BEST_GD, NOISE)
     shapes = {
         name: {
             shape: misfit(left.of(name, "regret"), [growth(n) for n in left.grid])
@@ -112,8 +122,6 @@ def conclude(left: RegretCurve, right: RegretCurve, runs: int) -> tuple[Verdict,
         for name in (XNAS, GD)
     }
     nearest = {name: min(misfits, key=lambda shape: misfits[shape]) for name, misfits in shapes.items()}
-    held = same[0] == same[1] and best[0] == best[1]
-    grows = nearest[XNAS] == "sqrt(ln N)" and nearest[GD] == "sqrt(N)"
     falls = all(_falls_with_regret(curve, name, runs) for curve in both for name in (XNAS, GD))
     sentence = (
         f"XNAS has less regret than GD at {_of(same)} points with the same rate and at {_of(best)} with the "
@@ -127,13 +135,33 @@ def conclude(left: RegretCurve, right: RegretCurve, runs: int) -> tuple[Verdict,
         for shape, value in misfits.items()
     ]
     rows += [row for curve in both for row in _rows(curve)]
-    verdict = Verdict.HELD if held and grows and falls else Verdict.NOT_HELD
-    return verdict, sentence, rows, _remarks(both)
+    parts = {
+        LESS: PartResult(
+            same[0] == same[1] and best[0] == best[1],
+            f"{_of(same)} points at the same rate, {_of(best)} at the best",
+            float(ndtr(-NOISE)),
+        ),
+        **{
+            name_of_part: PartResult(
+                nearest[name] == shape,
+                f"misfits of {', '.join(f'{value:.3f} to {key}' for key, value in shapes[name].items())}",
+                chance_of_shape(left, name, shape),
+            )
+            for name_of_part, (name, shape) in GROWTH.items()
+        },
+        FALLS: PartResult(
+            falls,
+            f"{'nowhere' if falls else 'somewhere'} a rise of more than two standard errors",
+            math.prod(chance_of_fall(curve, name, runs) for curve in both for name in (XNAS, GD)),
+        ),
+    }
+    return parts, sentence, rows, _remarks(both)
 
 
 LATE = (
     "That correct selection falls is judged only since a first result was known, and so it is that rises "
-    "below two standard errors of the difference count as chance."
+    "below two standard errors of the difference count as chance. That less regret must be less by two "
+    "standard errors came later too; without it that part held."
 )
 
 
@@ -182,11 +210,35 @@ def _falls_with_regret(curve: RegretCurve, name: str, runs: int | None = None) -
         runs: Number of runs behind each fraction; rises within two standard errors are then ignored.
     """
     pairs = sorted(zip(curve.of(name, "regret"), curve.of(name, "correct"), strict=True))
-    for (_, a), (_, b) in pairwise(pairs):
-        allowance = 0.0 if runs is None else 2 * math.sqrt((a * (1 - a) + b * (1 - b)) / runs)
+    return _falls([share for _, share in pairs], runs)
+
+
+def _falls(shares: Sequence[float], runs: int | None) -> bool:
+    """True if no share is above the one before it, or above it by two standard errors if `runs` is given."""
+    for a, b in pairwise(shares):
+        allowance = 0.0 if runs is None else NOISE * math.sqrt((a * (1 - a) + b * (1 - b)) / runs)
         if b - a > allowance:
             return False
     return True
+
+
+def chance_of_shape(curve: RegretCurve, name: str, shape: str, draws: int = DRAWS) -> float:
+    """How often regrets are nearer to a shape if they are a multiple of the other, with their errors."""
+    shapes = {key: np.array([growth(n) for n in curve.grid]) for key, growth in SHAPES.items()}
+    (other,) = (values for key, values in shapes.items() if key != shape)
+    regrets, errors = np.array(curve.of(name, "regret")), np.array(curve.of(name, "error"))
+    truth, rng = other * (regrets @ other) / (other @ other), np.random.default_rng(SEED)
+    drawn = truth + errors * rng.standard_normal((draws, len(truth)))
+    claimed = shapes[shape].tolist()
+    nearer = sum(misfit(values, claimed) < misfit(values, other.tolist()) for values in drawn.tolist())
+    return (1 + nearer) / (1 + draws)
+
+
+def chance_of_fall(curve: RegretCurve, name: str, runs: int) -> float:
+    """How often correct selection falls with regret if it has nothing to do with it."""
+    order = np.argsort(curve.of(name, "regret"))
+    correct = np.array(curve.of(name, "correct"))[order]
+    return chance_within(lambda shares: _falls(shares[:, 0].tolist(), runs), correct[:, None])
 
 
 def draw(left: RegretCurve, right: RegretCurve) -> Figure:
@@ -326,6 +378,18 @@ def _best(name: str, standings: Sequence[Standing]) -> Standing:
     about="regret and correct selection of XNAS and of GD with softmax with Gaussian rewards",
     claim="the regret of XNAS is much smaller than that of GD with softmax and grows like sqrt(ln N), "
     "GD's like sqrt(N); where regret grows, correct selection falls",
+    rules={
+        LESS: "its mean regret is smaller by more than two standard errors at every point of both grids, "
+        "with the same rate and with the best rate of each",
+        **{
+            part: f"at the same rate, regret against the number of experts is nearer to a multiple of {shape}"
+            " than of the other"
+            for part, (_, shape) in GROWTH.items()
+        },
+        FALLS: "along both grids, at the same rate, the share of correct selections of both never rises with "
+        "regret by more than two standard errors",
+    },
+    setup="rates, clipping and grids are ours; the paper does not say them",
     minutes=2,
     laptop=MonteCarlo(),
 )
@@ -338,10 +402,10 @@ def reproduce(options: RunOptions, scale: MonteCarlo) -> ReproductionResult:
     left = RegretCurve("experts", scale.experts, [measured[count, scale.noise] for count in scale.experts])
     right = RegretCurve("noise", scale.noises, [measured[scale.among, noise] for noise in scale.noises])
     rates = ", ".join(f"{rate:g}" for rate in scale.rates)
-    verdict, sentence, rows, remarks = conclude(left, right, scale.runs)
+    parts, sentence, rows, remarks = conclude(left, right, scale.runs)
     return ReproductionResult(
         rows=rows,
-        verdict=verdict,
+        parts=parts,
         sentence=sentence,
         size=f"{scale.runs:,} runs of {scale.steps:,} steps; noise {scale.noise:g} while experts vary, "
         f"{scale.among} experts while noise varies; best of the rates {rates}",

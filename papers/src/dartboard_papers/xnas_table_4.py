@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dartboard.space import PUBLISHED, get_published, mean_source
 from dartboard.viz.line_styles import COLORS
-from dartboard_papers.base import ReproductionResult, Row, RunOptions, Scale, Verdict, reproduction
+from dartboard_papers.base import PartResult, ReproductionResult, Row, RunOptions, Scale, reproduction
 
 XNAS = "XNAS"
 TABLE = {
@@ -23,12 +23,17 @@ TABLE = {
     XNAS: ("xnas", 1.375),
 }
 """The paper's name: ours, and the paper's number."""
+DEEPEST, SAME = "XNAS' cell is the deepest of the table", "the numbers are the table's"
 
 
 @reproduction(
     "xnas-table-4",
     about="how deep the published normal cells are, by the mean index of the nodes they read",
     claim="XNAS' cell is much deeper than a typical cell: 1.375 against 0.4 to 0.9",
+    rules={
+        DEEPEST: "its mean source index is larger than that of every other cell of the table",
+        SAME: "the published cells have the mean source indices that the table gives",
+    },
     minutes=0.1,
     laptop=Scale(),
 )
@@ -39,10 +44,12 @@ def reproduce(options: RunOptions, scale: Scale) -> ReproductionResult:  # noqa:
     same = [name for name, (_, paper) in TABLE.items() if abs(depths[name] - paper) < 1e-9]
     differing = [f"{name} {depths[name]:g} for {TABLE[name][1]:g}" for name in TABLE if name not in same]
     rest = max(value for name, value in depths.items() if name != XNAS)
-    held = depths[XNAS] > rest
     return ReproductionResult(
         rows=[Row(name, paper, depths[name]) for name, (_, paper) in TABLE.items()],
-        verdict=Verdict.HELD if held else Verdict.NOT_HELD,
+        parts={
+            DEEPEST: PartResult(depths[XNAS] > rest, f"{depths[XNAS]:g}, the others at most {rest:g}", None),
+            SAME: PartResult(not differing, f"{len(same)} of {len(TABLE)} are", None),
+        },
         sentence=f"XNAS' cell has {depths[XNAS]:g}, the others of the table at most {rest:g}; {len(same)} of "
         f"{len(TABLE)} numbers are the paper's{', not ' + ' and '.join(differing) if differing else ''}.",
         size=f"{len(TABLE)} cells of the table, {len(others)} others",
