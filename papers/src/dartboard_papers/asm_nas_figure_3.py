@@ -26,7 +26,7 @@ from dartboard.search.config import SearchConfig
 from dartboard.search.health import accuracy
 from dartboard.search.searcher import Searcher, load_searcher
 from dartboard.search.select import PartlyDecided, strongest
-from dartboard.search.updates import Rate
+from dartboard.search.updates import AutoFloat
 from dartboard.space import Cell, Genotype
 from dartboard.utils.statistics import Floats
 from dartboard.viz.line_styles import line_styles
@@ -49,7 +49,7 @@ LATE = (
 class Stability(SmallSearch):
     """How large the searches are, and how fast DARTS decides."""
 
-    rate: Rate = Field(default="auto", description="learning rate of DARTS' architecture")
+    rate: AutoFloat = Field(default="auto", description="learning rate of DARTS' architecture")
 
 
 PAPER = Stability(
