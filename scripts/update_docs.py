@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dartboard_papers import PAPERS, ReproductionRecord, Verdict, in_order, read_record
 from dartboard_papers.formatting import as_sentence, escape_cell, format_seconds
-from dartboard_papers.record import RECORD
+from dartboard_papers.record import OUTDATED, RECORD
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"(<!-- (table|measured|reproduced) ([\w -]+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
@@ -135,7 +135,7 @@ def reproduced(names: str, records: Mapping[str, ReproductionRecord]) -> str:
         reproduction = record.reproduction
         cells = (
             escape_cell(as_sentence(reproduction.claim)),
-            f"**{record.verdict}**",
+            f"**{record.verdict}**{OUTDATED if record.is_outdated else ''}",
             escape_cell(as_sentence(record.sentence)),
         )
         lines.append(
@@ -177,6 +177,7 @@ def _overview(records: Mapping[str, ReproductionRecord]) -> Iterator[str]:
         else:
             held = [name for name, part in record.parts.items() if part.held]
             which = f" (held: {'; '.join(held)})" if record.verdict is Verdict.PARTLY else ""
+            which = OUTDATED if record.is_outdated else which
             seeds, cost = str(record.seeds or "-"), format_seconds(record.seconds)
             cells = [f"**{record.verdict}**{which}", as_sentence(record.sentence), seeds, cost]
         row = (link, item.claim, *cells, item.setup or "-")

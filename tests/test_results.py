@@ -21,6 +21,13 @@ ROOT = Path(__file__).parents[1]
 BENCHES = sorted(path.parent for path in (ROOT / "results").glob("*/bench.yaml"))
 REPRODUCED = sorted(path.parent for path in (ROOT / "papers" / "results").glob("*/record.json"))
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+OUTDATED = {
+    *("amended-darts-a3", "amended-darts-a4", "amended-darts-figure-2"),
+    *("asm-nas-choices", "asm-nas-figure-3", "asm-nas-figure-4", "asm-nas-section-4-4", "asm-nas-table-5"),
+    *("gaea-figure-1", "gaea-figure-2", "gaea-figure-4", "gaea-figure-5", "gaea-section-3", "gaea-table-2"),
+    *("xnas-figure-2", "xnas-figure-8"),
+}
+"""Reproductions whose records are by earlier rules; their pages say so until they are run again."""
 FEWEST_SEEDS = 5
 """Repetitions behind a verdict, where chance plays a part."""
 BLOCK = re.compile(r"<!-- table ([\w-]+) -->\n\n(.*?)\n<!-- end of table -->", re.DOTALL)
@@ -104,6 +111,9 @@ def test_the_pages_show_what_was_run_and_what_was_not(
 def test_every_verdict_follows_from_rules(folder: Path) -> None:
     """Parts are those of the rules; where chance plays a part it is known, and there are five seeds."""
     record = read_record(folder)
+    assert record.is_outdated == (record.name in OUTDATED)
+    if record.is_outdated:
+        return
     parts, rules = record.parts, record.reproduction.rules
     assert record.verdict == overall_verdict(parts)
     if not parts:

@@ -41,6 +41,8 @@ from dartboard_papers.formatting import (
     format_value,
 )
 
+OUTDATED = " by an earlier rule, to be run again"
+"""Said of a verdict from before claims were judged in parts."""
 RECORD, NUMBERS, PAGE = "record.json", "numbers.json", "page.md"
 """The files of a reproduction, beside its pictures."""
 
@@ -82,6 +84,11 @@ class ReproductionRecord:
     parts: Mapping[str, PartResult] = field(default_factory=dict)
 
     @property
+    def is_outdated(self) -> bool:
+        """Whether the verdict is by an earlier rule, from before claims were judged in parts."""
+        return not self.parts and self.verdict is not Verdict.NOT_TESTABLE
+
+    @property
     def reproduction(self) -> Reproduction[Any]:
         """The reproduction; raises UnknownNameError if it does not exist any more."""
         return REPRODUCTIONS[self.name]
@@ -106,7 +113,7 @@ class ReproductionRecord:
         lines = [
             f"**{PAPERS[reproduction.paper]}, {reproduction.part}**: {as_sentence(reproduction.about)}",
             f"The paper: {reproduction.claim.removesuffix('.')}.",
-            f"Here: **{self.verdict}**. {as_sentence(self.sentence)}",
+            f"Here: **{self.verdict}**{OUTDATED if self.is_outdated else ''}. {as_sentence(self.sentence)}",
             *(["\n".join(parts)] if parts else []),
             f"[All numbers beside the paper's]({numbers})." if numbers else "\n".join(table),
             f"Size: {self.size}; {format_seeds(self.seeds)}; {format_seconds(self.seconds)}.",
