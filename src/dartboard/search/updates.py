@@ -4,8 +4,7 @@ With `lr="auto"` the rate comes from the theory of online learning. Exponential 
 are moved T times by gradients of variance V have the smallest bound of their regret, ln N / lr + lr T V / 2,
 at lr = sqrt(2 ln N / (T V)). The exponentiated gradient measures V: in the first tenth of its steps, or in
 all of them where it changes with the temperature of samples. Adam divides every gradient by its own size, so
-that V is 1: sqrt(2 ln N / T). Expert advice measures V as well, unless a bound of the rewards is given that
-stands for its root, as in its paper.
+that V is 1: sqrt(2 ln N / T). Expert advice has a bound of the rewards for the root of V, as in its paper.
 """
 
 import math
@@ -69,9 +68,9 @@ def expert_advice(bound: AutoFloat, zeta: float, lr: AutoFloat = "auto") -> Upda
     """Exponentiated gradient with wipeout, at the rate that theory gives for each group (xnas 3.1).
 
     Args:
-        bound: The largest absolute reward; `auto` measures it, and the rate too.
+        bound: The largest absolute reward; `auto` measures it.
         zeta: Less than 1 drops candidates sooner.
-        lr: A rate for all groups instead.
+        lr: A rate for all groups instead; with `bound="auto"` that for a bound of 1.
     """
     if bound != "auto":
         check_number("bound", bound, "a number > 0", lambda value: value > 0)
@@ -88,9 +87,7 @@ def expert_advice(bound: AutoFloat, zeta: float, lr: AutoFloat = "auto") -> Upda
         ):
             feedbacks = plan.batch * slots.count(group)
             horizon = max(plan.arch_steps, 1) * feedbacks
-            rate = None if lr == "auto" else lr
-            if lr == "auto" and limit is not None:
-                rate = theoretical_lr(max(cell.shape[1], 2), horizon, limit)
+            rate = theoretical_lr(max(cell.shape[1], 2), horizon, limit or 1.0) if lr == "auto" else lr
             groups.append({"params": [parameter], "lr": rate, "horizon": horizon, "feedbacks": feedbacks})
         return ExpertAdvice(groups, groups[0]["lr"], horizon=1, bound=limit, zeta=zeta)
 

@@ -20,8 +20,8 @@ from torch.optim.optimizer import ParamsT
 
 from dartboard.arch.checks import ParamGroup, check_count, check_not_negative, check_number, check_rows
 from dartboard.arch.optim.exponentiated_gradient import (
-    MeasuringRule,
     State,
+    UpdateRule,
     drop_,
     normalize_logs,
     read_logs,
@@ -177,12 +177,12 @@ def expert_advice_(
     write_logs_(theta, normalize_logs(log_weights), state)
 
 
-def measured_expert_advice_(
+def auto_expert_advice_(
     theta: Tensor,
     gradient: Tensor,
     state: State,
     *,
-    lr: float | Tensor,
+    lr: float,
     remaining: int,
     largest: Tensor,
     zeta: float = 1.0,
@@ -192,26 +192,25 @@ def measured_expert_advice_(
     Args:
         theta: The weights.
         gradient: Minus the sum of the rewards.
-        state: Has the bound and the step size so far.
-        lr: Step size; all rewards count with it, also those of steps with another one.
+        state: Has the bound so far.
+        lr: Step size for a bound of 1.
         remaining: Number of feedbacks that come after those in `gradient`.
         largest: The largest absolute reward in `gradient`.
         zeta: As in `wipeout`.
     """
-    rate = torch.as_tensor(lr, dtype=theta.dtype, device=theta.device)
-    before, log_weights = state.get("rate", rate), read_logs(theta, state)
+    before = state.get("bound", torch.zeros_like(largest))
+    bound = double_bound(before, largest)
+    rate = torch.where(bound > 0, lr / bound, 0.0)
     # log v = rate * sum of rewards, so the same sum at the new rate is a multiple of it.
-    ratio = torch.where(before > 0, rate / before, 1.0)
-    log_weights = torch.where(log_weights == -math.inf, log_weights, ratio * log_weights)
-    log_weights = shift_logs(log_weights, -rate * gradient)
-    bound = double_bound(state.get("bound", torch.zeros_like(largest)), largest)
-    threshold = log_weights.amax(-1, keepdim=True) - 2 * rate * bound * max(remaining, 0) * zeta
+    ratio = torch.where(before > 0, before / bound, 1.0)
+    log_weights = shift_logs(ratio * read_logs(theta, state), -rate * gradient)
+    threshold = log_weights.amax(-1, keepdim=True) - 2 * lr * max(remaining, 0) * zeta  # rate * bound = lr
     log_weights = log_weights.masked_fill(log_weights < threshold, -math.inf)
-    state["bound"], state["rate"] = bound, rate
+    state["bound"] = bound
     write_logs_(theta, normalize_logs(log_weights), state)
 
 
-class ExpertAdvice(MeasuringRule):
+class ExpertAdvice(UpdateRule):
     """Exponentiated gradient with wipeout: v <- v * exp(lr * rewards), then drop what cannot win any more.
 
     Each row (last dimension) is a forecaster, its entries u = v / sum v the weights of its experts. The
@@ -220,21 +219,16 @@ class ExpertAdvice(MeasuringRule):
     has its own horizon, since normal and reduction cells are not rewarded equally often, and
     `param_groups[i]["seen"]` counts the feedbacks it has had.
 
-    With `bound=None` rewards are not clipped; the bound is the smallest power of two that has held for
-    all of them, and doubles when one exceeds it. It decides about wipeout alone: an expert is dropped if
-    it is behind by more than 2 bound (T - t) in its sum of rewards. So no expert that is dropped after
-    the last doubling can be the best in hindsight (Lemma 1); one that was dropped before could be, if the
-    rewards that made the bound double favor it.
-
-    Without a step size it is `regret_lr` of the gradients in the first tenth of the horizon: the paper's
-    sqrt(2 ln N / (T L^2)) with the variance that was measured in the place of the square of a bound. The
-    largest of some hundred thousand rewards is many times their root mean square, so that with the bound
-    itself the weights stay nearly equal until wipeout decides at the end. While it is measured the step
-    size changes; v = exp(lr * sum of all rewards) throughout, as if it had been so from the start. Take
-    the weights that the last step size lr gives in every step: let V_t be the variance of the step's
-    summed rewards under them, and let no reward be more than 1 / lr above its mean. Then the regret to
-    the best expert is at most ln N / lr + (e - 2) lr sum_t V_t, plus, for the measured steps, whose
-    weights were those of other step sizes, the largest less the smallest reward of each.
+    With `bound=None` rewards are not clipped; the bound is the smallest power of two that has held for all of
+    them, and doubles when one exceeds it. The step size is `lr / bound` and v = exp(lr / bound * sum of all
+    rewards), so that after a doubling the weights are those that the new rate would have given from the
+    start. Let M be the largest absolute reward, L < 2 M the last bound, and `lr` = sqrt(2 ln N / T). If
+    feedbacks come one at a time, the regret to the best expert is at most L (sqrt(2 T ln N) + 4): with v as
+    above and a rate that never grows it is at most ln N / rate + sum_t rate_t L_t^2 / 2, as for a fixed rate,
+    but for steps in which the bound doubles. Such a step costs at most 2 L_t, and these sum to at most 4 L.
+    An expert is dropped if it is behind by more than 2 bound (T - t) in its sum of rewards, whatever the rate
+    was. So no expert that is dropped after the last doubling can be the best in hindsight (Lemma 1); one that
+    was dropped before could be, if the rewards that made the bound double favor it.
 
     A dropped expert is exactly zero for ever; a row keeps at least its leader. Log weights are kept as in
     `ExponentiatedGradient`, with the same meaning of changes from outside. A step never waits for the
@@ -242,7 +236,7 @@ class ExpertAdvice(MeasuringRule):
 
     Args:
         params: Parameters or groups, float32 or float64, rows on the simplex, uniform in the paper.
-        lr: Step size, eta; `theoretical_lr` gives the paper's. None, with `bound=None`, sets it by theory.
+        lr: Step size, eta; `theoretical_lr` gives the paper's. Without a bound it is that for a bound of 1.
         horizon: Feedbacks in the search, T. Lemma 1 holds only if there will not be more.
         feedbacks: Feedbacks in one step, examples times replicas; a number of the group, to be
             changed between steps where a batch is smaller.
@@ -266,7 +260,7 @@ class ExpertAdvice(MeasuringRule):
     def __init__(
         self,
         params: ParamsT,
-        lr: float | None,
+        lr: float,
         *,
         horizon: int,
         feedbacks: int = 1,
@@ -275,15 +269,10 @@ class ExpertAdvice(MeasuringRule):
         maximize: bool = False,
     ) -> None:
         defaults = {"lr": lr, "horizon": horizon, "feedbacks": feedbacks, "bound": bound, "zeta": zeta}
-        # Groups with a step size have the keys that they always had in checkpoints.
-        defaults |= {"maximize": maximize, "seen": 0} | ({"measured": 0} if lr is None else {})
-        super().__init__(params, defaults)
+        super().__init__(params, {**defaults, "maximize": maximize, "seen": 0})
 
     def _check_group(self, group: ParamGroup) -> None:
-        if group["lr"] is not None:
-            check_not_negative("lr", group["lr"])
-        elif group["bound"] is not None:
-            raise UpdateError(f"a step size is measured without a bound alone, got bound={group['bound']}")
+        check_not_negative("lr", group["lr"])
         check_count("horizon", group["horizon"])
         check_count("feedbacks", group["feedbacks"])
         if group["bound"] is not None:
@@ -294,14 +283,9 @@ class ExpertAdvice(MeasuringRule):
     def _update(self) -> None:
         for group in self.param_groups:
             rewarded = [theta for theta in group["params"] if theta.grad is not None]
-            is_measured = bool(rewarded) and group["lr"] is None and 10 * group["seen"] < group["horizon"]
             group["seen"] += group["feedbacks"] if rewarded else 0
-            if is_measured:
-                group["measured"] += 1
-                steps = group["horizon"] * group["measured"] / group["seen"]
-                self._measure(group, rewarded, taken=group["measured"], horizon=steps)
-            remaining, bound, lr = group["horizon"] - group["seen"], group["bound"], self.lr(group)
-            options: dict[str, Any] = {"lr": lr, "remaining": remaining, "zeta": group["zeta"]}
+            remaining, bound = group["horizon"] - group["seen"], group["bound"]
+            options: dict[str, Any] = {"lr": group["lr"], "remaining": remaining, "zeta": group["zeta"]}
             for theta in rewarded:
                 gradient, state = -theta.grad if group["maximize"] else theta.grad, self.state[theta]
                 rewards: RewardRange | None = getattr(theta, "rewards", None)
@@ -311,7 +295,7 @@ class ExpertAdvice(MeasuringRule):
                 if bound is not None:
                     expert_advice_(theta, gradient, state, bound=bound, **options)
                 elif rewards is not None:
-                    measured_expert_advice_(theta, gradient, state, largest=rewards.largest, **options)
+                    auto_expert_advice_(theta, gradient, state, largest=rewards.largest, **options)
                 else:
                     raise UpdateError(
                         "a bound can only be measured where parameters have a RewardRange as `rewards`; "
@@ -325,9 +309,10 @@ class ExpertAdvice(MeasuringRule):
         """
         group = self.param_groups[0]
         bound = group["bound"] or float(self.state[group["params"][0]].get("bound", 0.0))
+        lr = group["lr"] if group["bound"] else group["lr"] / bound if bound else 0.0
         parameters = [theta for group in self.param_groups for theta in group["params"]]
         clipped = max(float(self.state[theta].get("clipped", 0.0)) for theta in parameters)
-        return {"arch_lr": float(self.lr(group)), "reward_bound": bound, "clipped_rewards": clipped}
+        return {"arch_lr": lr, "reward_bound": bound, "clipped_rewards": clipped}
 
     @torch.no_grad()
     def alive(self, theta: Tensor) -> Tensor:

@@ -136,7 +136,7 @@ def log_choices(theta: Tensor) -> Tensor:
     return (theta > 0).sum(-1).clamp_min(1).to(theta).log().sum()
 
 
-def regret_lr(choices: Tensor, variance: Tensor, largest: Tensor, horizon: float) -> Tensor:
+def regret_lr(choices: Tensor, variance: Tensor, largest: Tensor, horizon: int) -> Tensor:
     """The step size sqrt(2 ln N / (T V)), which minimizes the regret bound ln N / eta + eta T V / 2.
 
     The bound is that of the exponentially weighted forecaster to second order in eta. It is XNAS' equation 4
@@ -169,39 +169,6 @@ def exponentiated_gradient_(
     write_logs_(theta, log_weight, state)
 
 
-class MeasuringRule(UpdateRule):
-    """An update rule whose step size, where a group has None, follows from the gradients: `regret_lr`."""
-
-    def _measure(self, group: ParamGroup, moving: Sequence[Tensor], *, taken: int, horizon: float) -> None:
-        """Brings the step size of a group up to date with the gradients of one more step.
-
-        Args:
-            group: The group.
-            moving: Its parameters that have a gradient.
-            taken: Number of steps that were measured, this one included.
-            horizon: Number of steps in all.
-        """
-        for theta in moving:
-            assert theta.grad is not None  # noqa: S101  # what moves has one
-            state, (variance, largest) = self.state[theta], gradient_spread(theta, theta.grad)
-            state.setdefault("choices", log_choices(theta))
-            zero = torch.zeros_like(variance)
-            state["variance"] = state.get("variance", zero) + variance
-            state["largest"] = torch.maximum(state.get("largest", zero), largest)
-        measured = [state for theta in group["params"] if "variance" in (state := self.state[theta])]
-        choices = torch.stack([state["choices"] for state in measured]).sum()
-        variance = torch.stack([state["variance"] for state in measured]).sum() / taken
-        largest = torch.stack([state["largest"] for state in measured]).amax()
-        self.state[group["params"][0]]["lr"] = regret_lr(choices, variance, largest, horizon)
-
-    def lr(self, group: ParamGroup) -> float | Tensor:
-        """The step size of a group; 0 where it is set by theory and there was no gradient yet."""
-        if group["lr"] is not None:
-            return float(group["lr"])
-        rate: float | Tensor = self.state[group["params"][0]].get("lr", 0.0)
-        return rate
-
-
 def measured_steps(group: ParamGroup) -> int:
     """Number of steps whose gradients set the step size of a group; 0 if it was given."""
     if group["lr"] is not None:
@@ -209,7 +176,7 @@ def measured_steps(group: ParamGroup) -> int:
     return int(group["measured"] or max(group["horizon"] // 10, 1))
 
 
-class ExponentiatedGradient(MeasuringRule):
+class ExponentiatedGradient(UpdateRule):
     """theta <- theta * exp(-lr * gradient), renormalized: mirror descent on the simplex (GAEA equation 8).
 
     Each row (last dimension) of each parameter is a point of the simplex and remains one. The arithmetic
@@ -277,9 +244,8 @@ class ExponentiatedGradient(MeasuringRule):
     def _update(self) -> None:
         for group in self.param_groups:
             moving = [theta for theta in group["params"] if theta.grad is not None]
-            if group["lr"] is None and moving and group["seen"] < measured_steps(group):
-                group["seen"] += 1
-                self._measure(group, moving, taken=group["seen"], horizon=group["horizon"])
+            if group["lr"] is None and moving:
+                self._measure(group, moving)
             for theta in moving:
                 exponentiated_gradient_(
                     theta,
@@ -289,6 +255,31 @@ class ExponentiatedGradient(MeasuringRule):
                     floor=group["floor"],
                     maximize=group["maximize"],
                 )
+
+    def _measure(self, group: dict[str, Any], moving: Sequence[Tensor]) -> None:
+        """Brings the step size of a group up to date with the gradients of one more step, at the start."""
+        if group["seen"] >= measured_steps(group):
+            return
+        group["seen"] += 1
+        for theta in moving:
+            assert theta.grad is not None  # noqa: S101  # what moves has one
+            state, (variance, largest) = self.state[theta], gradient_spread(theta, theta.grad)
+            state.setdefault("choices", log_choices(theta))
+            zero = torch.zeros_like(variance)
+            state["variance"] = state.get("variance", zero) + variance
+            state["largest"] = torch.maximum(state.get("largest", zero), largest)
+        measured = [state for theta in group["params"] if "variance" in (state := self.state[theta])]
+        choices = torch.stack([state["choices"] for state in measured]).sum()
+        variance = torch.stack([state["variance"] for state in measured]).sum() / group["seen"]
+        largest = torch.stack([state["largest"] for state in measured]).amax()
+        self.state[group["params"][0]]["lr"] = regret_lr(choices, variance, largest, group["horizon"])
+
+    def lr(self, group: ParamGroup) -> float | Tensor:
+        """The step size of a group; 0 where it is set by theory and there was no gradient yet."""
+        if group["lr"] is not None:
+            return float(group["lr"])
+        rate: float | Tensor = self.state[group["params"][0]].get("lr", 0.0)
+        return rate
 
     def facts(self) -> dict[str, float]:
         """The step size of the first group as `arch_lr`; waits for the device."""
