@@ -68,7 +68,7 @@ class PartResult:
 
     Args:
         held: Whether the rule passed; None if this part cannot be tested at this scale.
-        observed: The figures that the rule looked at, in a few words; for an untested part, what a test takes.
+        observed: The figures that the rule looked at, in a few words; of an untested part, what it takes.
         chance: Probability that the rule passes if this part of the claim is false, by permutations or a
             bootstrap of the same data, or the level of its test; None where nothing is left to chance.
     """
