@@ -158,7 +158,7 @@ def papers_pages(records: Mapping[str, ReproductionRecord]) -> dict[str, str]:
         for item in group:
             lines.append(f"## {item.name}\n")
             if item.name in records:
-                numbers = f"../../papers/results/{item.name}/page.md"
+                numbers = f"papers/results/{item.name}/page.md"
                 lines.append(records[item.name].markdown(f"../{FIGURES}/{item.name}-", numbers))
             else:
                 lines.append(f"{as_sentence(item.claim)} {as_sentence(NOT_RUN)}\n")

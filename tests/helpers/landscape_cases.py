@@ -11,6 +11,7 @@ from dartboard.analysis.measures import draw_direction, weights_of
 from dartboard.data import ImageSet
 from dartboard.nn import Model
 from dartboard.nn.model_file import LAST, load_model, pack_model
+from dartboard.utils.checksums import write_file
 from dartboard.nn.network import CellNet
 from dartboard.space import SearchSpace
 from helpers.networks import build
@@ -65,4 +66,4 @@ def differ_at_the_end(run: str | Path) -> None:
     with torch.no_grad():
         for weight in own.net.parameters():
             weight.mul_(1.5)
-    last.write_bytes(pack_model(own))
+    write_file(last, pack_model(own))

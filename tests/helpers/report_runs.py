@@ -20,6 +20,7 @@ from dartboard.search.select import strongest
 from dartboard.space import GENOTYPE_FORMATS, Genotype, SearchSpace, adopt, decode, get_space, sample
 from dartboard.train import config as train_config
 from dartboard.train.config import TRAIN
+from dartboard.utils import checksums
 
 NASTY = "<script>window.hacked=1</script><!--\u2028</title>&quot;'\""
 """A name that would run if it were put into a page as it is."""
@@ -207,4 +208,4 @@ def nearly_equal(run: Run) -> None:
         for own in details["strengths"].values():
             ops = np.array(own["ops"])
             own["ops"] = (1 / ops.shape[1] + 0.002 * (ops - ops.mean())).tolist()
-        path.write_text(json.dumps(details))
+        checksums.write_file(path, json.dumps(details), root=run.path)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dartboard.errors import CheckpointError, RunError
 from dartboard.runs import (
-    checkpoint,
+    checkpoint_files,
     digest,
     latest_state,
     list_checkpoints,
@@ -207,7 +207,7 @@ def test_files_of_another_checkpoint_are_found(tmp_path, path):
 
 
 def test_a_later_format_is_refused(path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "FORMAT", 2)
+    monkeypatch.setattr(checkpoint_files, "FORMAT", 2)
     with pytest.raises(CheckpointError, match="has format 1; this version of dartboard reads format 2"):
         load_checkpoint(path)
 
@@ -216,7 +216,7 @@ def test_a_tensor_that_the_file_has_not_is_named(path):
     contents = json.loads((path / "state.json").read_text())
     del contents["sha256"]
     contents["state"]["weights"] = {"$tensor": "/other"}
-    (path / "state.json").write_text(checkpoint._seal(contents))
+    (path / "state.json").write_text(checkpoint_files.seal_state(contents))
     with pytest.raises(CheckpointError, match=r"state.json: there is no tensor called '/other'"):
         load_checkpoint(path)
 

@@ -321,6 +321,7 @@ def test_nothing_is_asked_before_a_search_is_over(tmp_path: Path) -> None:
         ("result.json", {"entropy": {}}, "epoch 2: entropy: input should be a valid number"),
     ],
 )
+@pytest.mark.usefixtures("without_checksums")
 def test_a_damaged_run_is_named(
     finished: tuple[BenchSearch, Run], tmp_path: Path, file: str, change: dict[str, Any] | None, words: str
 ) -> None:

@@ -98,7 +98,7 @@ class ReproductionRecord:
 
         Args:
             pictures: Prefix of the paths of the pictures; by default they are beside the page.
-            numbers: Path of a page to link to in the place of the numbers; empty shows them.
+            numbers: Path of a page to name in the place of the numbers; empty shows them.
         """
         reproduction = self.reproduction
         table = ["| | paper | here |", "|---|---:|---:|"]
@@ -115,7 +115,7 @@ class ReproductionRecord:
             f"The paper: {reproduction.claim.removesuffix('.')}.",
             f"Here: **{self.verdict}**{OUTDATED if self.is_outdated else ''}. {as_sentence(self.sentence)}",
             *(["\n".join(parts)] if parts else []),
-            f"[All numbers beside the paper's]({numbers})." if numbers else "\n".join(table),
+            f"All numbers beside the paper's: `{numbers}`." if numbers else "\n".join(table),
             f"Size: {self.size}; {format_seeds(self.seeds)}; {format_seconds(self.seconds)}.",
             *([f"Unlike the paper: {reproduction.setup.removesuffix('.')}."] if reproduction.setup else []),
             f"```sh\n{self.command()}\n```",

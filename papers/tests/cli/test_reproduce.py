@@ -73,6 +73,8 @@ def test_what_people_see(capsys: Capture) -> None:
         "  a | b       -  94.1 +- 0.2",
         "",
         "here           held",
+        "               more is more: held, more were more (rule: there are more; passes",
+        "               by chance 5 % of the time)",
         "               it said so",
         "               mind the gap",
         "size           nothing at all; 3 seeds; some time",
@@ -100,7 +102,9 @@ def test_json_is_one_object(capsys: Capture) -> None:
     facts = found(capsys, NAME, "--data", "digits", "--quiet")
     out = Path("runs") / "papers" / NAME
     assert facts.pop("out") == str(out)
-    assert facts == json.loads((out / "record.json").read_text())
+    written = json.loads((out / "record.json").read_text())
+    assert len(written.pop("sha256")) == 64
+    assert facts == written
     assert facts["given"] == {"data": "digits"}
     assert [row["here"] for row in facts["rows"]] == [2.0, "94.1 +- 0.2"]
 
@@ -260,7 +264,9 @@ def test_the_numbers_of_one(capsys: Capture) -> None:
         "what           a line that goes up",
         "paper          more epochs are more",
         "takes          --data",
+        "differs        nothing is computed",
         "time           12 s",
+        "rule           more is more: there are more",
         "",
         "epochs=2 (paper: 600)  passes over nothing",
         "words=plain (paper: as in the paper)  what is said",

@@ -15,6 +15,7 @@ from dartboard.runs import Run
 from dartboard.search import Searcher
 from dartboard.search.config import MethodChoice, SearchConfig, build, merge, resolved
 from dartboard.search.searcher import load_searcher
+from dartboard.utils.checksums import write_file
 from dartboard_papers.theory.stationarity import measure, movement, slopes, stationarity
 from helpers.protocol_cases import few_digits
 from helpers.search_cases import SHORT
@@ -137,10 +138,9 @@ def test_batches_come_one_by_one_to_the_slopes_of_all_together(simplex_run):
 @pytest.mark.parametrize(
     "damaged", [{}, {"strengths": []}, {"strengths": {"cell": {"ops": [["x"]]}}}, {"strengths": {"cell": 3}}]
 )
-@pytest.mark.usefixtures("without_checksums")
 def test_damaged_epochs_are_said_to_be_so(simplex_run: Run, tmp_path: Path, damaged: dict[str, Any]) -> None:
     shutil.copytree(simplex_run.path, tmp_path / "run")
-    (tmp_path / "run/epochs/0001.json").write_text(json.dumps(damaged))
+    write_file(tmp_path / "run/epochs/0001.json", json.dumps(damaged), root=tmp_path / "run")
     with pytest.raises(RunError, match="run is damaged: it has epochs whose strengths cannot be read"):
         movement(Run.read(tmp_path / "run"))
 
