@@ -199,7 +199,7 @@ def test_they_go_on_to_the_same_end(name: str, tree: Path, capsys: Capture) -> N
         same_end(json.loads((whole / "result.json").read_text(encoding="utf-8")), told, name)
     if name == "bench" and is_same_machine():
         old, new = (json.loads((path / "table.json").read_text()) for path in (whole, half))
-        assert within(lasting(old), new) == lasting(old)
+        assert within(lasting(old), lasting(new)) == lasting(old)
     assert {own["state"] for own in listed(capsys, f"{HALF}/{name}").values()} == {"finished"}
 
 
