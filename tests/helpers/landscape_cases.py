@@ -11,9 +11,9 @@ from dartboard.analysis.measures import draw_direction, weights_of
 from dartboard.data import ImageSet
 from dartboard.nn import Model
 from dartboard.nn.model_file import LAST, load_model, pack_model
-from dartboard.utils.checksums import write_file
 from dartboard.nn.network import CellNet
 from dartboard.space import SearchSpace
+from dartboard.utils.checksums import write_file
 from helpers.networks import build
 from helpers.train_cases import cells
 
