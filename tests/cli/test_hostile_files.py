@@ -6,15 +6,14 @@ a link to a file elsewhere, a folder, or a sparse file of a terabyte.
 
 import os
 import shutil
-import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from dartboard.cli.main import main
+from helpers.alarm import alarm
 
 OLD = Path(__file__).parents[1] / "fixtures" / "runs-0.1" / "finished"
 PRECIOUS = "root:x:0:0:TOP-PRECIOUS"
@@ -85,22 +84,6 @@ def replace_by_sparse_file(path: Path) -> None:
 
 
 REPLACEMENTS = (replace_by_pipe, replace_by_link, replace_by_folder, replace_by_sparse_file)
-
-
-@contextmanager
-def alarm(seconds: float) -> Iterator[None]:
-    """Raises where the block hangs."""
-
-    def ring(*_: object) -> None:
-        raise AssertionError("it hangs")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

@@ -8,11 +8,9 @@ import io
 import json
 import pickle
 import resource
-import signal
 import time
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -23,6 +21,7 @@ from PIL import Image
 
 from dartboard.cli.main import main
 from dartboard.space import GENOTYPE_FORMATS, get_published, get_space, space_to_json
+from helpers.alarm import alarm
 
 SECONDS, MEGABYTES = 2.0, 500
 DIGITS = "1" * 5000
@@ -94,22 +93,6 @@ CORPUS: dict[str, tuple[tuple[str, ...], str | bytes, str]] = {
     "a damaged .npz": (("data", "show", "f.npz"), b"PK\3\4" + bytes(99), "not an .npz file"),
     "a range of seeds": (("sweep", "f.yaml"), "do: search\ngrid: {seed: 0..9999999999}", "too many"),
 }
-
-
-@contextmanager
-def alarm(seconds: float) -> Iterator[None]:
-    """Raises where the block hangs."""
-
-    def ring(*_: object) -> None:
-        raise AssertionError("it hangs")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def run_quickly(*words: str) -> int:

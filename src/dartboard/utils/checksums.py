@@ -39,14 +39,14 @@ _TRIES = 5  # a file can be replaced between the look at it and that at its line
 
 
 @dataclass(frozen=True)
-class Entry:
+class FileState:
     """What a line says of a file: its SHA-256 in hexadecimal, None if it was removed, and its size."""
 
     sha256: str | None
     size: int
 
 
-ABSENT = Entry(None, 0)
+ABSENT = FileState(None, 0)
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Journal:
         has_damaged_end: Whether there is a whole line behind them whose end was changed instead.
     """
 
-    entries: dict[str, tuple[Entry, ...]] = field(default_factory=dict)
+    entries: dict[str, tuple[FileState, ...]] = field(default_factory=dict)
     damaged: list[int] = field(default_factory=list)
     last: str | None = None
     whole: int = 0
@@ -88,7 +88,7 @@ class Journal:
 
     def _add(self, name: str, sha256: str, size: int) -> None:
         before = self.entries.get(name, (ABSENT,))[-1]
-        self.entries[name] = (before, Entry(None if sha256 == "-" else sha256, size))
+        self.entries[name] = (before, FileState(None if sha256 == "-" else sha256, size))
         self.last = name
 
 
@@ -193,7 +193,7 @@ def record_growing(path: Path) -> None:
     with suppress(OSError, RunError):  # a log is not worth an error
         data = safe_files.read_file(path, root=path.parent)
         journal = read_journal(path.parent) or Journal()
-        entry = Entry(hashlib.sha256(data).hexdigest(), len(data))
+        entry = FileState(hashlib.sha256(data).hexdigest(), len(data))
         if journal.entries.get(path.name, (ABSENT,))[-1] != entry:
             _append(path.parent, path.name, str(entry.sha256), entry.size)
 
@@ -271,12 +271,12 @@ def _fault(journal: Journal, name: str, size: int, data: bytes | None = None) ->
     return f"does not have the checksum that it should: {CHANGED}"
 
 
-def _entry_of(folder: Path, name: str) -> Entry:
+def _entry_of(folder: Path, name: str) -> FileState:
     try:
         data = safe_files.read_file(folder / name, root=folder, limit=WEIGHTS_LIMIT)
     except FileNotFoundError:
         return ABSENT
-    return Entry(hashlib.sha256(data).hexdigest(), len(data))
+    return FileState(hashlib.sha256(data).hexdigest(), len(data))
 
 
 def _append(folder: Path, name: str, sha256: str, size: int) -> None:
