@@ -4,10 +4,9 @@ There are ten of each kind and cell, numbered from 1, and normal and reduction c
 the same draws. The nodes that leave a cell stay.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from dartboard.space import Cell, Genotype
+from dartboard.space import Genotype
 from dartboard.space.catalog import XNAS_OPS
 from dartboard_papers._popular_cells import popular
 
@@ -61,10 +60,6 @@ def operation_variant(name: str, number: int) -> Genotype:
     for group, cell in popular(name).groups:
         order = [index for node in cell.inner for index in cell.entering(node)]
         chosen = {index: XNAS_OPS[int(next(ops))] for index in order}
-        cells.append((group, _with_ops(cell, [chosen[index] for index in range(len(cell.edges))])))
+        edges = tuple(replace(edge, ops=(chosen[index],)) for index, edge in enumerate(cell.edges))
+        cells.append((group, replace(cell, edges=edges)))
     return Genotype(tuple(cells))
-
-
-def _with_ops(cell: Cell, ops: Sequence[str]) -> Cell:
-    pairs = zip(cell.edges, ops, strict=True)
-    return replace(cell, edges=tuple(replace(edge, ops=(op,)) for edge, op in pairs))
