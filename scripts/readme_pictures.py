@@ -1,8 +1,8 @@
-"""Regenerate the two pictures at the top of the README: the cell of a search, and its report.
+"""Regenerate the two pictures at the top of the README: the report of a search, and a published cell.
 
     python scripts/readme_pictures.py
 
-Searches for a minute and a half on the bundled digits, in a temporary folder. The screenshot is taken with
+Searches for half a minute on the bundled digits, in a temporary folder. The screenshot is taken with
 Debian's chromium through playwright, at twice the resolution, in the light color scheme.
 """
 
@@ -19,11 +19,8 @@ from dartboard.cli.main import main
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "docs" / "figures" / "readme"
 CHROMIUM = "/usr/bin/chromium"
-SEARCH = (
-    "search --space darts --method gaea-darts --data digits --epochs 12 --threads 1 --quiet "
-    "space.cells=3 space.without=[none] net.channels=4 method.lr=30 weights.lr=0.05 weights.lr_end=0 "
-    "data.pad=1 --out"
-)
+SEARCH = "search --recipe quick --threads 1 --quiet --out"
+"""The search of `dartboard demo`."""
 SIZE = {"width": 1040, "height": 925}
 """Viewport of the screenshot: the headline and the first cell."""
 COLORS = 64
@@ -59,13 +56,13 @@ def compress(path: Path) -> None:
 
 
 def make() -> None:
-    """Search, draw the cell and take a screenshot of the report."""
+    """Search, take a screenshot of the report, and draw the published cell."""
     FIGURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run = folder / "run"
         dartboard(SEARCH, run)
-        dartboard("info", run, "--out", folder / "cell.png")
+        dartboard("info", "darts-v2", "--out", folder / "cell.png")
         screenshot(run / "report.html", folder / "report.png")
         for picture in ("cell.png", "report.png"):
             compress(folder / picture)
