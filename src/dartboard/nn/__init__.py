@@ -1,5 +1,7 @@
 """Networks: one builder for supernets and discrete networks, and their ops."""
 
+from dartboard.nn.choice import Choice, InputChoice, Repeat, Zero
+from dartboard.nn.choice_net import ChoiceNet, space_of
 from dartboard.nn.costs import count_flops, count_parameters
 from dartboard.nn.inherit import inherit
 from dartboard.nn.mixture import ArchMixture, Blend, Mixture, all_live, one_hot, uniform
@@ -12,13 +14,18 @@ __all__ = [
     "ArchMixture",
     "Blend",
     "CellNet",
+    "Choice",
+    "ChoiceNet",
+    "InputChoice",
     "Mixture",
     "Model",
     "NetConfig",
     "Op",
     "PythonSource",
+    "Repeat",
     "Site",
     "SourceNode",
+    "Zero",
     "all_live",
     "build_op",
     "count_flops",
@@ -28,6 +35,7 @@ __all__ = [
     "one_hot",
     "pack_model",
     "register_op",
+    "space_of",
     "uniform",
     "unpack_model",
 ]

@@ -27,14 +27,15 @@ def attention(outputs: Sequence[Tensor], live: Sequence[int], layers: Layers) ->
     """The weights of an edge's live candidates, for each example [B, live]; one for a single candidate.
 
     Args:
-        outputs: The outputs of the live candidates [B, C, H, W].
+        outputs: The outputs of the live candidates [B, ...].
         live: Their positions in the edge's ops.
         layers: The matrices of the edge's module; the last has a row for every position.
     """
     if len(live) == 1:
         return outputs[0].new_ones(len(outputs[0]), 1)
     # asm-nas, equation 4.3: means over channels and pixels [B, N]; positions without an output get zero
-    means = dict(zip(live, (output.mean(dim=(1, 2, 3)) for output in outputs), strict=True))
+    pooled = (output.mean(dim=tuple(range(1, output.dim()))) for output in outputs)
+    means = dict(zip(live, pooled, strict=True))
     zero = torch.zeros_like(means[live[0]])
     hidden = torch.stack([means.get(place, zero) for place in range(len(layers[-1]))], dim=-1)
     *inner, last = layers

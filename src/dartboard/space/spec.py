@@ -206,8 +206,12 @@ class Slot:
     """
 
     group: str
-    stride: int
-    width: int
+    stride: int = 1
+    width: int = 1
+
+    def __post_init__(self) -> None:
+        if self.stride not in (1, 2) or self.width < 1:
+            raise SpaceError(f"a slot has stride 1 or 2 and width >= 1, not {self.stride} and {self.width}")
 
 
 @dataclass(frozen=True)
@@ -224,6 +228,8 @@ class Stack:
         stem_relu: Whether the stem ends in a ReLU.
         head_norm: Whether a batch-norm and a ReLU precede the classifier.
         pool_norm: Whether a pooling candidate is followed by a batch-norm during a search (DARTS).
+        layout: All slots from stem to head, where they do not follow from `cells`, `reduce`, `stages` and
+            `shared`: chains of any strides and widths, or the places of decisions in a model of one's own.
     """
 
     cells: int
@@ -234,6 +240,7 @@ class Stack:
     stem_relu: bool = False
     head_norm: bool = False
     pool_norm: bool = True
+    layout: tuple[Slot, ...] = ()
 
     def __post_init__(self) -> None:
         if self.reduce not in ("cell", "residual", "pool"):
@@ -243,13 +250,19 @@ class Stack:
                 raise SpaceError(f"a stack needs {name} >= 1, not {getattr(self, name)}")
         check_limit("the cells of a stack", self.cells, MAX_CELLS)
         check_limit("the stages of a stack", self.stages, MAX_STAGES)
-        if self.reduce == "cell" and self.cells < self.stages:
+        if self.layout:
+            listed = sum(bool(slot.group) for slot in self.layout)
+            if self.cells != listed:
+                raise SpaceError(f"a stack of {self.cells} cells lists {listed} slots that are cells")
+        elif self.reduce == "cell" and self.cells < self.stages:
             raise SpaceError(
                 f"{self.cells} cells cannot make {self.stages} stages; use at least {self.stages}"
             )
 
     def slots(self) -> tuple[Slot, ...]:
         """All slots from stem to head."""
+        if self.layout:
+            return self.layout
         slots = []
         if self.reduce == "cell":
             reductions = {stage * self.cells // self.stages for stage in range(1, self.stages)}
@@ -328,8 +341,9 @@ class SearchSpace:
 
     def resized(self, cells: int) -> "SearchSpace":
         """The same space with another number of cells; only shared cells can be repeated."""
-        if cells != self.stack.cells and not self.stack.shared:
+        if cells != self.stack.cells and (self.stack.layout or not self.stack.shared):
+            why = "slots are listed one by one" if self.stack.layout else "cells share nothing"
             raise SpaceError(
-                f"space {self.name!r} has {self.stack.cells} cells that share nothing; it cannot have {cells}"
+                f"space {self.name!r} has {self.stack.cells} cells, and its {why}; it cannot have {cells}"
             )
         return replace(self, stack=replace(self.stack, cells=cells))
