@@ -3,6 +3,7 @@
 from dartboard.nn.choice import Choice, InputChoice, Repeat, Zero
 from dartboard.nn.choice_net import ChoiceNet, space_of
 from dartboard.nn.costs import count_flops, count_parameters
+from dartboard.nn.elastic import KernelChoice, WidthChoice
 from dartboard.nn.inherit import inherit
 from dartboard.nn.mixture import ArchMixture, Blend, Mixture, all_live, one_hot, uniform
 from dartboard.nn.model_file import Model, load_model, pack_model, unpack_model
@@ -17,6 +18,7 @@ __all__ = [
     "Choice",
     "ChoiceNet",
     "InputChoice",
+    "KernelChoice",
     "Mixture",
     "Model",
     "NetConfig",
@@ -25,6 +27,7 @@ __all__ = [
     "Repeat",
     "Site",
     "SourceNode",
+    "WidthChoice",
     "Zero",
     "all_live",
     "build_op",

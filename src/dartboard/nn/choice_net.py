@@ -14,6 +14,7 @@ from torch import nn
 from dartboard.errors import NetworkError
 from dartboard.nn.cell import BatchRows
 from dartboard.nn.choice import Decision, blending, remember_for_backward, tensors
+from dartboard.nn.elastic import ElasticLayer, ValueChoice
 from dartboard.nn.mixture import Live, Mixture, one_hot, uniform
 from dartboard.space.genotype import Genotype, restrict
 from dartboard.space.spec import Cell, SearchSpace, Slot, Stack
@@ -135,8 +136,11 @@ class ChoiceNet(nn.Module):
         It has modules of torch and of the model's author alone, in the place of every choice what was chosen.
         """
         cells, slots = restrict(self.space, genotype).cells, self.space.slots
-        chosen = {site: cells[slot.group] for site, slot in enumerate(slots)}
+        chosen = [cells[slot.group] for slot in slots]
         done: dict[int, nn.Module] = {}
+
+        def value(choice: ValueChoice) -> int:
+            return int(chosen[choice.position].edges[0].ops[0])
 
         def decide(module: nn.Module) -> nn.Module:
             if id(module) in done:
@@ -144,9 +148,14 @@ class ChoiceNet(nn.Module):
             result = module
             while isinstance(result, Decision):
                 result = result.decided(chosen[result.position])
+            if isinstance(result, ElasticLayer):
+                result = result.decided(value).train(result.training)
             done[id(module)] = result
             for name, child in list(result._modules.items()):  # named_children() leaves out second names
-                if child is not None:
+                if isinstance(child, ValueChoice):
+                    del result._modules[name]
+                    setattr(result, name, value(child))
+                elif child is not None:
                     result._modules[name] = decide(child)
             return result
 
