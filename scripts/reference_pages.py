@@ -1,7 +1,6 @@
 """Pages of the reference that are made from the program itself: commands, settings and names.
 
-`scripts/site_hooks.py` adds them to the site whenever it is built, so that they cannot be out of date. Nothing
-here needs the network.
+`scripts/site_hooks.py` adds them to the site whenever it is built, so that they cannot be out of date.
 """
 
 import re
@@ -9,6 +8,7 @@ from argparse import SUPPRESS, Action, ArgumentParser, _SubParsersAction
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from inspect import getdoc
+from textwrap import fill
 from typing import Any, get_args
 
 import yaml
@@ -38,7 +38,13 @@ GUIDES = {
     "reproduce": "papers/index.md",
 }
 """The guide that introduces a command, below docs."""
-CONFIGURED = {"search": "search", "train": "train", "protocol": "protocol", "bench": "bench", "sweep": "sweep"}
+CONFIGURED = {
+    "search": "search",
+    "train": "train",
+    "protocol": "protocol",
+    "bench": "bench",
+    "sweep": "sweep",
+}
 """The page with the settings of a command."""
 LIMITS = {Ge: ("at least", "ge"), Gt: ("above", "gt"), Le: ("at most", "le"), Lt: ("below", "lt")}
 Pages = dict[str, str]
@@ -53,21 +59,20 @@ def reference_pages() -> Pages:
 # Commands
 
 
+COMMANDS_HEAD = """\
+# Commands
+
+Every command with all its arguments, as `dartboard COMMAND --help` prints them. An error is one line on
+standard error and exit code 2.
+"""
+
+
 def command_pages() -> Pages:
     """A page for each command, with its subcommands as sections, and an index."""
     parsers = _subcommands(_program())
     pages = {f"commands/{name}.md": _command_page(name, parser) for name, parser in parsers.items()}
     rows = [(f"[`dartboard {name}`]({name}.md)", _first_sentence(parser)) for name, parser in parsers.items()]
-    pages["commands/index.md"] = "\n".join(
-        [
-            "# Commands",
-            "",
-            "Every command with all its arguments, as `dartboard COMMAND --help` prints them. Errors are one "
-            "line on standard error and exit code 2; an interrupt (Ctrl-C) is 130.",
-            "",
-            *_table(("command", "what it does"), rows),
-        ]
-    )
+    pages["commands/index.md"] = "\n".join([COMMANDS_HEAD, *_table(("command", "what it does"), rows)])
     return pages
 
 
@@ -106,7 +111,8 @@ def _command_page(name: str, parser: ArgumentParser) -> str:
 
 
 def _command_body(parser: ArgumentParser) -> list[str]:
-    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    words = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    usage = fill(words, 90, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     lines = [_escape_html(_prose(parser.description or "")), "", "```text", usage, "```", ""]
     actions = [action for action in parser._actions if action.help is not SUPPRESS and action.dest != "help"]
     rows = [
@@ -194,8 +200,8 @@ def settings_pages() -> Pages:
 SETTINGS = """\
 # Settings
 
-Every setting has a type, limits and a default, and unknown names are refused with a hint. Settings come from these
-sources, later ones overriding earlier ones:
+Every setting has a type, limits and a default, and unknown names are refused with a hint. Settings come from
+these sources, later ones overriding earlier ones:
 
 1. the defaults in these tables,
 2. a [recipe](recipes.md): `--recipe darts`,
@@ -289,7 +295,12 @@ def _executors_page() -> str:
     from dartboard.jobs.executors.slurm import SlurmOptions
 
     models = {"here": InlineOptions, "pool": PoolOptions, "slurm": SlurmOptions, "ray": RayOptions}
-    lines = ["# Executors", "", "Where jobs run: `--executor NAME`, with options such as `executor.jobs=2`.", ""]
+    lines = [
+        "# Executors",
+        "",
+        "Where jobs run: `--executor NAME`, with options such as `executor.jobs=2`.",
+        "",
+    ]
     lines += ["Guides: [a laptop](../../scaling-out.md), [Slurm and Ray](../../clusters.md).", ""]
     for name, model in models.items():
         rows = [(f"executor.{key}", *rest) for key, *rest in _field_rows(model, "")]
@@ -301,7 +312,11 @@ def _methods_page() -> str:
     from dartboard.search import METHODS
 
     shared = {"gaea-darts-erm": "gaea-darts", "evolution": "random"}
-    lines = ["# Options of the methods", "", "Each is set with `method.OPTION=VALUE`; what it means is on the "]
+    lines = [
+        "# Options of the methods",
+        "",
+        "Each is set with `method.OPTION=VALUE`; what it means is on the ",
+    ]
     lines[-1] += "[page of the method](../../methods/index.md). Numbers are finite and at most 1e30 in size."
     for name, make in METHODS.items():
         if not _ships(make):
@@ -311,6 +326,15 @@ def _methods_page() -> str:
         rows = [(f"`{row.key}`", f"`{row.default}`", row.kind) for row in option_rows(make, "method.")]
         lines += _table(("option", "default", "type"), rows) if rows else ["No options.", ""]
     return "\n".join(lines)
+
+
+SPACES_HEAD = """\
+# Spaces
+
+Any of these, or a file ([how to write one](../../write-a-space.md)), is a `space.name`. `space.cells` changes
+the number of cells, and `space.without` leaves ops out. `dartboard info --space NAME` prints ops, edges and
+the exact number of cells that a space has.
+"""
 
 
 def _spaces_page() -> str:
@@ -327,17 +351,8 @@ def _spaces_page() -> str:
         )
         for name, space in spaces.items()
     ]
-    return "\n".join(
-        [
-            "# Spaces",
-            "",
-            "Any of these, or a file ([how to write one](../../write-a-space.md)), is a `space.name`. `space.cells` "
-            "changes the number of cells and `space.without` leaves ops out. `dartboard info --space NAME` prints "
-            "ops, edges and the exact number of cells that a space has.",
-            "",
-            *_table(("space", "what it is", "cells", "cells that are chosen", "ops"), rows),
-        ]
-    )
+    head = ("space", "what it is", "cells", "cells that are chosen", "ops")
+    return "\n".join([SPACES_HEAD, *_table(head, rows)])
 
 
 def _recipes_page() -> str:
@@ -349,7 +364,16 @@ def _recipes_page() -> str:
         lines += [f"## dartboard {kind}", ""]
         for name, recipe in recipes.items():
             values = yaml.safe_dump(recipe(), sort_keys=False, default_flow_style=None, width=100)
-            lines += [f"### {name} ({kind})", "", f"{_first_line(recipe)}", "", "```yaml", values.rstrip(), "```", ""]
+            lines += [
+                f"### {name} ({kind})",
+                "",
+                f"{_first_line(recipe)}",
+                "",
+                "```yaml",
+                values.rstrip(),
+                "```",
+                "",
+            ]
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Hooks of the mkdocs site: pages made from the program, formulas, links to files of the repository, navigation.
+"""Hooks of the mkdocs site: pages made from the program, formulas, links to the repository, navigation.
 
 mkdocs.yml names this file; `make docs` builds the site.
 """
@@ -7,7 +7,7 @@ import html
 import os
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -32,7 +32,13 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Expand folders in the navigation to their pages."""
     pages = {page.relative_to(config.docs_dir).as_posix() for page in Path(config.docs_dir).rglob("*.md")}
     pages |= set(_made())
-    config.nav = _expanded(config.nav, pages - set(_named(config.nav)))
+    named = set(_named(config.nav))
+    folders = {name for name in named if name.endswith("/")}
+    by_folder: dict[str, list[str]] = {folder: [] for folder in folders}
+    for page in pages - named:
+        if around := [folder for folder in folders if page.startswith(folder)]:
+            by_folder[max(around, key=len)].append(page)
+    config.nav = _expanded(config.nav, by_folder)
     return config
 
 
@@ -53,16 +59,24 @@ def _named(nav: Any) -> Iterator[str]:
         yield from _named(entry)
 
 
-def _expanded(nav: Any, pages: Collection[str]) -> Any:
+def _expanded(nav: Any, by_folder: Mapping[str, Collection[str]]) -> Any:
+    """The navigation with the pages of a folder in its place; `by_folder` has those not named elsewhere."""
     if isinstance(nav, list):
-        return [_expanded(entry, pages) for entry in nav]
+        entries = [(entry, _expanded(entry, by_folder)) for entry in nav]
+        return [page for entry, inner in entries for page in (inner if isinstance(entry, str) else [inner])]
     if isinstance(nav, dict):
-        return {title: _expanded(entry, pages) for title, entry in nav.items()}
-    return _pages(nav, pages) if nav.endswith("/") else nav
+        return {
+            title: entry if _is_page(entry) else _expanded(entry, by_folder) for title, entry in nav.items()
+        }
+    return _pages(nav, by_folder[nav]) if nav.endswith("/") else [nav]
+
+
+def _is_page(entry: Any) -> bool:
+    return isinstance(entry, str) and not entry.endswith("/")
 
 
 def _pages(folder: str, pages: Collection[str]) -> list[Any]:
-    """The pages of a folder in alphabetical order, its index first; then its folders, unless named elsewhere."""
+    """The pages of a folder in alphabetical order, its index first, then the folders in it."""
     inside = sorted(page.removeprefix(folder) for page in pages if page.startswith(folder))
     if not inside:
         raise PluginError(f"mkdocs.yml: there are no pages in {folder}")

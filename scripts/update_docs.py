@@ -51,7 +51,8 @@ dartboard reproduce xnas-figure-3
 ```
 
 Each reproduction prints a time estimate first and finishes in minutes on two cores; `--full` uses the
-paper's own settings, where it states them, and is meant for a GPU.
+paper's own settings, where it states them, and is meant for a GPU. All its flags are in the
+[reference](../reference/commands/reproduce.md).
 
 A claim has parts, each with a rule that says when it held and how often the rule passes by chance although
 that part is false. Rules are fixed before a run; where one was changed after a first result, the section
@@ -141,9 +142,7 @@ def reproduced(names: str, records: Mapping[str, ReproductionRecord]) -> str:
             f"**{record.verdict}**{OUTDATED if record.is_outdated else ''}",
             escape_cell(as_sentence(record.sentence)),
         )
-        lines.append(
-            f"| [{reproduction.part}](../{PAGES}/{page_path(reproduction)}) | {' | '.join(cells)} |"
-        )
+        lines.append(f"| [{reproduction.part}](../{PAGES}/{page_path(reproduction)}) | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
@@ -212,7 +211,7 @@ def _overview(records: Mapping[str, ReproductionRecord]) -> Iterator[str]:
     for item in in_order():
         record = records.get(item.name)
         cost = "-" if record is None else format_seconds(record.seconds)
-        seeds = str(record and record.seeds or "-")
+        seeds = str((record and record.seeds) or "-")
         row = (f"[{item.paper}, {item.part}]({page_path(item)})", item.claim, _verdict(record), seeds, cost)
         yield f"| {' | '.join(map(escape_cell, row))} |"
     yield ""

@@ -116,7 +116,9 @@ def test_the_pages_show_what_was_run_and_what_was_not(
 def test_verdicts_by_earlier_rules_are_counted_apart(
     script: ModuleType, records: dict[str, ReproductionRecord]
 ) -> None:
-    counts = [line for line in script.papers_pages(records)["index.md"].splitlines() if "/index.md) |" in line]
+    counts = [
+        line for line in script.papers_pages(records)["index.md"].splitlines() if "/index.md) |" in line
+    ]
     earlier = [line.split(" | ")[5] for line in counts]
     assert sum(int(cell) for cell in earlier if cell != "-") == len(OUTDATED)
 
