@@ -1,4 +1,4 @@
-"""Regenerate the two pictures at the top of the README: the report of a search, and a published cell.
+"""Regenerate the pictures at the top of the README and of the site: a report, and a published cell.
 
     python scripts/readme_pictures.py
 
@@ -23,6 +23,8 @@ SEARCH = "search --recipe quick --threads 1 --quiet --out"
 """The search of `dartboard demo`."""
 SIZE = {"width": 1040, "height": 925}
 """Viewport of the screenshot: the headline and the first cell."""
+LABEL, NORMAL = 30, 0.5
+"""Where the normal cell is in the drawing of both: below its name in pixels, and down to this fraction."""
 COLORS = 64
 LARGEST = 150_000
 """Maximum size of a picture in bytes."""
@@ -58,16 +60,18 @@ def compress(path: Path) -> None:
 def make() -> None:
     """Search, take a screenshot of the report, and draw the published cell."""
     FIGURES.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
         run = folder / "run"
         dartboard(SEARCH, run)
         dartboard("info", "darts-v2", "--out", folder / "cell.png")
+        with Image.open(folder / "cell.png") as picture:
+            picture.crop((0, LABEL, picture.width, int(NORMAL * picture.height))).save(folder / "normal.png")
         screenshot(run / "report.html", folder / "report.png")
-        for picture in ("cell.png", "report.png"):
-            compress(folder / picture)
-            (FIGURES / picture).write_bytes((folder / picture).read_bytes())
-            print(f"written {(FIGURES / picture).relative_to(ROOT)}")
+        for name in ("cell.png", "normal.png", "report.png"):
+            compress(folder / name)
+            (FIGURES / name).write_bytes((folder / name).read_bytes())
+            print(f"written {(FIGURES / name).relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Hooks of the mkdocs site: formulas, links to files of the repository, folders in the navigation.
+"""Hooks of the mkdocs site: pages made from the program, formulas, links to the repository, navigation.
 
 mkdocs.yml names this file; `make docs` builds the site.
 """
@@ -6,7 +6,9 @@ mkdocs.yml names this file; `make docs` builds the site.
 import html
 import os
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -28,28 +30,68 @@ COPIES = "repository"
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Expand folders in the navigation to their pages."""
-    config.nav = _expanded(config.nav, Path(config.docs_dir))
+    pages = {page.relative_to(config.docs_dir).as_posix() for page in Path(config.docs_dir).rglob("*.md")}
+    pages |= set(_made())
+    named = set(_named(config.nav))
+    folders = {name for name in named if name.endswith("/")}
+    by_folder: dict[str, list[str]] = {folder: [] for folder in folders}
+    for page in pages - named:
+        if around := [folder for folder in folders if page.startswith(folder)]:
+            by_folder[max(around, key=len)].append(page)
+    config.nav = _expanded(config.nav, by_folder)
     return config
 
 
-def _expanded(nav: Any, docs: Path) -> Any:
+@cache
+def _made() -> dict[str, str]:
+    """Pages of the reference that are made from the program, by path below docs."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from reference_pages import reference_pages
+
+    return {f"reference/{name}": text for name, text in reference_pages().items()}
+
+
+def _named(nav: Any) -> Iterator[str]:
+    """The pages and folders that the navigation names."""
+    if isinstance(nav, str):
+        yield nav
+    for entry in nav.values() if isinstance(nav, dict) else nav if isinstance(nav, list) else ():
+        yield from _named(entry)
+
+
+def _expanded(nav: Any, by_folder: Mapping[str, Collection[str]]) -> Any:
+    """The navigation with the pages of a folder in its place; `by_folder` has those not named elsewhere."""
     if isinstance(nav, list):
-        return [_expanded(entry, docs) for entry in nav]
+        entries = [(entry, _expanded(entry, by_folder)) for entry in nav]
+        return [page for entry, inner in entries for page in (inner if isinstance(entry, str) else [inner])]
     if isinstance(nav, dict):
-        return {title: _expanded(entry, docs) for title, entry in nav.items()}
-    return _pages(docs / nav, docs) if nav.endswith("/") else nav
+        return {
+            title: entry if _is_page(entry) else _expanded(entry, by_folder) for title, entry in nav.items()
+        }
+    return _pages(nav, by_folder[nav]) if nav.endswith("/") else [nav]
 
 
-def _pages(folder: Path, docs: Path) -> list[str]:
-    """The pages of a folder in alphabetical order, its index first."""
-    pages = sorted(folder.glob("*.md"), key=lambda page: (page.name != "index.md", page.name))
-    if not pages:
+def _is_page(entry: Any) -> bool:
+    return isinstance(entry, str) and not entry.endswith("/")
+
+
+def _pages(folder: str, pages: Collection[str]) -> list[Any]:
+    """The pages of a folder in alphabetical order, its index first, then the folders in it."""
+    inside = sorted(page.removeprefix(folder) for page in pages if page.startswith(folder))
+    if not inside:
         raise PluginError(f"mkdocs.yml: there are no pages in {folder}")
-    return [page.relative_to(docs).as_posix() for page in pages]
+    files = sorted((name for name in inside if "/" not in name), key=lambda name: (name != "index.md", name))
+    folders = dict.fromkeys(name.split("/")[0] for name in inside if "/" in name)
+    return [
+        *(f"{folder}{name}" for name in files),
+        *({name: _pages(f"{folder}{name}/", pages)} for name in folders),
+    ]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the files of the repository that pages link to."""
+    """Add the pages made from the program, and the files of the repository that pages link to."""
+    for name, text in _made().items():
+        files.append(File.generated(config, name, content=text))
     names = {name for file in files.documentation_pages() for name in _outside_links(file, config)}
     for name in sorted(names):
         files.append(

@@ -14,9 +14,10 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Any
 
-from dartboard_papers import PAPERS, ReproductionRecord, Verdict, in_order, read_record
+from dartboard_papers import PAPERS, Reproduction, ReproductionRecord, Verdict, in_order, read_record
 from dartboard_papers.formatting import as_sentence, escape_cell, format_seconds
 from dartboard_papers.record import OUTDATED, RECORD
 
@@ -31,13 +32,15 @@ PAGES = "papers"
 FIGURES = "figures/papers"
 """Folder of the figures, relative to the pages."""
 NOT_RUN = "not run yet"
+EARLIER = "judged by an earlier rule"
 
 HEAD = """\
 # The papers on a laptop
 
 Figures and tables of the papers behind dartboard, recomputed at small scale: what each reports, what was
-measured here, and whether its claim held. Each paper has a page; the numbers of a figure or table are in
-`papers/results/NAME/page.md`. These pages are generated from the records there by `scripts/update_docs.py`.
+measured here, and whether its claim held. The page of a paper says what was seen and what is unlike the
+paper, that of a part has its rules and pictures, and `papers/results/NAME/page.md` all numbers. These pages
+are generated from the records there by `scripts/update_docs.py`.
 """
 METHOD = """\
 ## How claims are tested
@@ -48,7 +51,8 @@ dartboard reproduce xnas-figure-3
 ```
 
 Each reproduction prints a time estimate first and finishes in minutes on two cores; `--full` uses the
-paper's own settings, where it states them, and is meant for a GPU.
+paper's own settings, where it states them, and is meant for a GPU. All its flags are in the
+[reference](../reference/commands/reproduce.md).
 
 A claim has parts, each with a rule that says when it held and how often the rule passes by chance although
 that part is false. Rules are fixed before a run; where one was changed after a first result, the section
@@ -138,9 +142,7 @@ def reproduced(names: str, records: Mapping[str, ReproductionRecord]) -> str:
             f"**{record.verdict}**{OUTDATED if record.is_outdated else ''}",
             escape_cell(as_sentence(record.sentence)),
         )
-        lines.append(
-            f"| [{reproduction.part}](../{PAGES}/{reproduction.paper}.md#{name}) | {' | '.join(cells)} |"
-        )
+        lines.append(f"| [{reproduction.part}](../{PAGES}/{page_path(reproduction)}) | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
@@ -151,35 +153,86 @@ def read_records(folder: Path) -> dict[str, ReproductionRecord]:
 
 
 def papers_pages(records: Mapping[str, ReproductionRecord]) -> dict[str, str]:
-    """Pages of the papers by file name: an index with a table of reproductions, and one for each paper."""
-    pages = {"index.md": "\n".join([HEAD, *_overview(records), METHOD])}
+    """Pages by path below docs/papers: an index, one for each paper and one for each part of a paper."""
+    pages = {"index.md": "\n".join([HEAD, *_counts(records), *_overview(records), METHOD])}
     for paper, group in groupby(in_order(), key=lambda item: item.paper):
-        lines = [f"# {PAPERS[paper]}\n", "[All papers, and how claims are tested](index.md).\n"]
-        for item in group:
-            lines.append(f"## {item.name}\n")
-            if item.name in records:
-                numbers = f"papers/results/{item.name}/page.md"
-                lines.append(records[item.name].markdown(f"../{FIGURES}/{item.name}-", numbers))
-            else:
-                lines.append(f"{as_sentence(item.claim)} {as_sentence(NOT_RUN)}\n")
-        pages[f"{paper}.md"] = "\n".join(lines)
+        items = list(group)
+        head = [f"# {PAPERS[paper]}\n", "[All papers, and how claims are tested](../index.md).\n"]
+        pages[f"{paper}/index.md"] = "\n".join([*head, *_paper_overview(items, records)])
+        for item in items:
+            pages[page_path(item)] = _part_page(item, records.get(item.name))
     return pages
 
 
+def page_path(item: Reproduction[Any]) -> str:
+    """The page of a reproduction, below docs/papers."""
+    return f"{item.paper}/{item.name.removeprefix(f'{item.paper}-')}.md"
+
+
+def _part_page(item: Reproduction[Any], record: ReproductionRecord | None) -> str:
+    lines = [f"# {item.paper}, {item.part}\n"]
+    if record is None:
+        lines.append(f"{as_sentence(item.claim)} {as_sentence(NOT_RUN)}\n")
+    else:
+        numbers = f"papers/results/{item.name}/page.md"
+        lines.append(record.markdown(f"../../{FIGURES}/{item.name}-", numbers))
+    lines.append("[All parts of this paper](index.md).\n")
+    return "\n".join(lines)
+
+
+def _verdict(record: ReproductionRecord | None) -> str:
+    if record is None:
+        return NOT_RUN
+    return f"**{record.verdict}**{OUTDATED if record.is_outdated else ''}"
+
+
+def _counts(records: Mapping[str, ReproductionRecord]) -> Iterator[str]:
+    """A table of how many claims of each paper have which verdict."""
+    kinds = (*Verdict, EARLIER, NOT_RUN)
+    yield f"| paper | {' | '.join(kinds)} |"
+    yield f"|---|{'--:|' * len(kinds)}"
+    for paper, items in groupby(in_order(), key=lambda item: item.paper):
+        found = [_kind(records.get(item.name)) for item in items]
+        cells = [str(found.count(kind) or "-") for kind in kinds]
+        yield f"| [{PAPERS[paper]}]({paper}/index.md) | {' | '.join(cells)} |"
+    yield ""
+
+
+def _kind(record: ReproductionRecord | None) -> str:
+    if record is None:
+        return NOT_RUN
+    return EARLIER if record.is_outdated else record.verdict
+
+
 def _overview(records: Mapping[str, ReproductionRecord]) -> Iterator[str]:
-    """A table with a row for each reproduction."""
+    """A table with a row for each reproduction: claim, verdict, seeds and cost."""
+    yield "| part | claim | verdict | seeds | cost |"
+    yield "|---|---|---|--:|--:|"
+    for item in in_order():
+        record = records.get(item.name)
+        cost = "-" if record is None else format_seconds(record.seconds)
+        seeds = str((record and record.seeds) or "-")
+        row = (f"[{item.paper}, {item.part}]({page_path(item)})", item.claim, _verdict(record), seeds, cost)
+        yield f"| {' | '.join(map(escape_cell, row))} |"
+    yield ""
+
+
+def _paper_overview(
+    items: Sequence[Reproduction[Any]], records: Mapping[str, ReproductionRecord]
+) -> Iterator[str]:
+    """A table of the reproductions of one paper, with what was seen and what is unlike the paper."""
     yield "| part | claim | verdict | what was seen | seeds | cost | unlike the paper |"
     yield "|---|---|---|---|--:|--:|---|"
-    for item in in_order():
-        link = f"[{item.paper}, {item.part}]({item.paper}.md#{item.name})"
+    for item in items:
+        link = f"[{item.part}]({PurePosixPath(page_path(item)).name})"
         if (record := records.get(item.name)) is None:
             cells = [NOT_RUN, "-", "-", "-"]
         else:
             held = [name for name, part in record.parts.items() if part.held]
-            which = f" (held: {'; '.join(held)})" if record.verdict is Verdict.PARTLY else ""
-            which = OUTDATED if record.is_outdated else which
+            partly = record.verdict is Verdict.PARTLY and not record.is_outdated
+            which = f" (held: {'; '.join(held)})" if partly else ""
             seeds, cost = str(record.seeds or "-"), format_seconds(record.seconds)
-            cells = [f"**{record.verdict}**{which}", as_sentence(record.sentence), seeds, cost]
+            cells = [f"{_verdict(record)}{which}", as_sentence(record.sentence), seeds, cost]
         row = (link, item.claim, *cells, item.setup or "-")
         yield f"| {' | '.join(map(escape_cell, row))} |"
     yield ""
@@ -217,9 +270,13 @@ def main() -> None:
     docs, results = ROOT / "docs", ROOT / "papers" / "results"
     records = read_records(results)
     copy_pictures(pictures(records, results), docs / FIGURES)
-    (docs / PAGES).mkdir(exist_ok=True)
-    for name, text in papers_pages(records).items():
-        _write(docs / PAGES / name, text)
+    pages = {docs / PAGES / name: text for name, text in papers_pages(records).items()}
+    for path in (docs / PAGES).rglob("*.md"):
+        if path not in pages:
+            path.unlink()
+    for path, text in pages.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _write(path, text)
     for path in sorted(docs.rglob("*.md")):
         _write(path, updated(path.read_text(encoding="utf-8"), records))
 

@@ -15,6 +15,8 @@ SHIPPED = [name for name, make in METHODS.items() if make.__module__.startswith(
 """Other tests may register methods of their own."""
 SHARED = {"gaea-darts-erm": "gaea-darts", "evolution": "random"}
 """Methods that are on the page of another."""
+COMMON = {"index", "costs", "open-points"}
+"""Pages about all methods."""
 SECTIONS = ("## Mathematics", "## The method", "## Options", "numbers and ours", "## When to use")
 ROW = re.compile(r"^\| `method\.(\w+)` \| (\S+) \| \S", re.MULTILINE)
 
@@ -30,7 +32,7 @@ def told(default: object) -> str:
 
 def test_every_page_is_of_a_method() -> None:
     names = {path.stem for path in FOLDER.glob("*.md")}
-    assert names == {SHARED.get(name, name) for name in SHIPPED} | {"index"}
+    assert names == {SHARED.get(name, name) for name in SHIPPED} | COMMON
 
 
 @pytest.mark.parametrize("method", SHIPPED)

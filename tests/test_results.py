@@ -85,7 +85,9 @@ def test_every_reproduction_can_be_done_again_as_it_was(folder: Path) -> None:
 def test_the_pages_of_the_papers_are_those_of_their_records(
     script: ModuleType, records: dict[str, ReproductionRecord]
 ) -> None:
-    pages = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "papers").iterdir()}
+    folder = ROOT / "docs" / "papers"
+    texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*.md")}
+    pages = {path.relative_to(folder).as_posix(): text for path, text in texts.items()}
     assert pages == script.papers_pages(records)
     figures = {path.name for path in (ROOT / "docs" / "figures" / "papers").iterdir()}
     assert figures == set(script.pictures(records, ROOT / "papers" / "results"))
@@ -96,15 +98,29 @@ def test_the_pages_show_what_was_run_and_what_was_not(
 ) -> None:
     pages = script.papers_pages({"amended-darts-a1": records["amended-darts-a1"]})
     lines = pages["index.md"].splitlines()
-    link = "| [amended-darts, a1](amended-darts.md#amended-darts-a1) |"
-    [held] = [line for line in lines if line.startswith(link)]
+    [held] = [line for line in lines if line.startswith("| [amended-darts, a1](amended-darts/a1.md) |")]
     assert "| **held** |" in held
-    assert len([line for line in lines if "| not run yet |" in line]) == len(in_order()) - 1
-    page = pages["amended-darts.md"].splitlines()
-    assert "## amended-darts-a1" in page
+    assert len([line for line in lines if "| not run yet | - | - |" in line]) == len(in_order()) - 1
+    [counts] = [line for line in lines if line.endswith("(amended-darts/index.md) | 1 | - | - | - | - | 4 |")]
+    assert counts.startswith("| [Stabilizing DARTS")
+    rows = [line for line in pages["amended-darts/index.md"].splitlines() if line.startswith("| [")]
+    assert [row.split(" | ")[2] for row in rows] == ["**held**", *["not run yet"] * 4]
+    assert "Not run yet." in pages["amended-darts/a3.md"]
+    page = pages["amended-darts/a1.md"].splitlines()
+    assert page[0] == "# amended-darts, a1"
     shown = [line for line in page if line.startswith("![")]
-    assert [line.endswith("(../figures/papers/amended-darts-a1-terms.png)") for line in shown] == [True]
+    assert [line.endswith("(../../figures/papers/amended-darts-a1-terms.png)") for line in shown] == [True]
     assert "All numbers beside the paper's: `papers/results/amended-darts-a1/page.md`." in page
+
+
+def test_verdicts_by_earlier_rules_are_counted_apart(
+    script: ModuleType, records: dict[str, ReproductionRecord]
+) -> None:
+    counts = [
+        line for line in script.papers_pages(records)["index.md"].splitlines() if "/index.md) |" in line
+    ]
+    earlier = [line.split(" | ")[5] for line in counts]
+    assert sum(int(cell) for cell in earlier if cell != "-") == len(OUTDATED)
 
 
 @pytest.mark.parametrize("folder", REPRODUCED, ids=lambda folder: folder.name)
@@ -127,7 +143,7 @@ def test_every_verdict_follows_from_rules(folder: Path) -> None:
     assert all(chance is None or 0 <= chance <= 1 for chance in chances)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
 def test_pages_are_as_the_script_writes_them(
     page: Path, script: ModuleType, records: dict[str, ReproductionRecord]
 ) -> None:
@@ -158,7 +174,7 @@ def test_a_search_that_no_paper_has_numbers_of_stands_alone(script: ModuleType) 
 
 def test_what_was_reproduced_is_linked(script: ModuleType, records: dict[str, ReproductionRecord]) -> None:
     *_, line = script.reproduced("xnas-figure-5", records).strip().splitlines()
-    assert line.startswith("| [figure 5](../papers/xnas.md#xnas-figure-5) | GD makes no progress, while")
+    assert line.startswith("| [figure 5](../papers/xnas/figure-5.md) | GD makes no progress, while")
     assert "| **partly** |" in line
 
 

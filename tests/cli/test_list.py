@@ -84,9 +84,9 @@ def test_a_method_of_a_plugin_by_name(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_settings_show_default_kind_and_meaning(capsys: pytest.CaptureFixture[str]) -> None:
     lines = [" ".join(line.split()) for line in listed(capsys, "settings").splitlines()]
-    assert lines[0] == "space.name nano text a space of the catalogue, or a file"
+    assert lines[0] == "space.name nano text a space of the catalog, or a file"
     assert "weights.lr 0.025 float learning rate at the start" in lines
-    assert "precision full full | bf16 | fp16 what forward passes compute in" in lines
+    assert "precision full full | bf16 | fp16 precision of forward passes" in lines
     assert "method.OPTION an option of the method; see dartboard list methods NAME" in lines
 
 

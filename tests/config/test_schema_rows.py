@@ -19,6 +19,7 @@ from dartboard.train.config import TRAIN, TrainConfig
         (Literal["a", "b"], "a | b"),
         (tuple[str, ...], "list of texts"),
         (list[int], "list of ints"),
+        (dict[str, Any], "group"),
         (Annotated[bool, "whether"] | None, "bool | null"),
         (Callable[[int], float] | None, "function | null"),
         (Any, "value"),

@@ -4,13 +4,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from helpers.doc_pages import ROOT
+import dartboard
+from helpers.doc_pages import ROOT, load_script
 
 pytest.importorskip("mkdocs", reason="mkdocs is not installed; pip install 'dartboard[docs]'")
 LOADED = {"audio", "embed", "iframe", "img", "link", "object", "script", "source", "video"}
@@ -18,6 +21,7 @@ LOADED = {"audio", "embed", "iframe", "img", "link", "object", "script", "source
 NAMING = {"a": "href", "link": "href", "object": "data"}
 """Attributes that name something, where it is not `src`."""
 HTML = set[tuple[str, str]]
+CHROMIUM = Path("/usr/bin/chromium")
 
 
 class Reader(HTMLParser):
@@ -61,7 +65,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(site: Path) -> dict[Path, Reader]:
     """All pages of the site; the one for addresses that are not there is for servers."""
     found = {path: Reader(path) for path in site.rglob("*.html") if path.name != "404.html"}
-    assert len(found) == len(list((ROOT / "docs").rglob("*.md")))
+    made = set(load_script("reference_pages").reference_pages())
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    names = {*written, *(f"reference/{name}" for name in made)}
+    assert {path.relative_to(site).with_suffix(".md").as_posix() for path in found} == names
     return found
 
 
@@ -101,10 +108,80 @@ def test_formulas_are_mathml(site: Path, read: dict[Path, Reader]) -> None:
 
 
 def test_every_package_has_a_page(site: Path) -> None:
-    pages = {path.stem for path in (site / "reference").glob("*.html")} - {"index"}
-    assert pages == {
-        "analyse", "arch", "bench", "data", "export", "jobs", "nn", "oracle", "pictures", "relax", "report",
-        "runs", "search", "space", "train",
+    pages = {path.stem for path in (site / "reference").glob("*.html")}
+    assert pages >= {
+        "analyse", "arch", "bench", "dartboard", "data", "export", "jobs", "nn", "oracle", "pictures",
+        "relax", "report", "runs", "search", "space", "train",
     }  # fmt: skip
     assert 'id="dartboard.space.SearchSpace"' in (site / "reference" / "space.html").read_text()
     assert 'id="dartboard.space.SearchSpace.resized"' in (site / "reference" / "space.html").read_text()
+
+
+def test_every_public_name_is_documented(site: Path) -> None:
+    text = (site / "reference" / "dartboard.html").read_text(encoding="utf-8")
+    assert [name for name in dartboard.__all__ if f'id="dartboard.{name}"' not in text] == []
+
+
+def test_the_navigation_has_every_page(site: Path) -> None:
+    text = (site / "index.html").read_text(encoding="utf-8").partition("md-nav--primary")[2]
+    linked = set(re.findall(r'<a href="([^"]+\.html)" class="md-nav__link', text))
+    pages = {path.relative_to(site).as_posix() for path in site.rglob("*.html") if path.name != "404.html"}
+    assert linked | {"index.html"} == pages
+
+
+PATIENCE = 120_000
+"""Milliseconds; machines that test are busy."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not CHROMIUM.is_file():
+        pytest.skip(f"there is no {CHROMIUM}; apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--headless", "--disable-gpu"], timeout=PATIENCE
+        )
+        yield launched
+        launched.close()
+
+
+@pytest.mark.parametrize("page", ["index.html", "reference/settings/search.html"])
+def test_search_works_from_the_disk_without_a_network(browser: Any, site: Path, page: str) -> None:
+    wrong: list[str] = []
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
+    tab = context.new_page()
+    tab.on("pageerror", lambda error: wrong.append(str(error)))
+    tab.on("request", lambda request: wrong.append(request.url) if _is_remote(request.url) else None)
+    tab.goto((site / page).as_uri())
+    tab.locator(".md-search__input").click()
+    tab.keyboard.type("weights.lr_end")
+    result = tab.locator(".md-search-result__link").first
+    result.wait_for()
+    assert result.get_attribute("href").startswith((site / "reference/settings/search.html").as_uri())
+    result.click()
+    tab.wait_for_url("**/reference/settings/search.html*")
+    assert tab.locator("h1").inner_text().startswith("Settings of a search")
+    assert wrong == []
+    context.close()
+
+
+def _is_remote(url: str) -> bool:
+    return not url.startswith(("file:", "data:", "blob:", "about:"))
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_landing_page_fits_its_window(browser: Any, site: Path, width: int, scheme: str) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    tab = context.new_page()
+    tab.goto((site / "index.html").as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    doors = [door.bounding_box() for door in tab.locator(".door").all()]
+    assert len(doors) == 3
+    assert len({box["y"] for box in doors}) == (3 if width == 390 else 1)
+    assert tab.evaluate("document.querySelector('.hero').naturalWidth") > 0
+    background = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+    context.close()

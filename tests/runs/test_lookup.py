@@ -105,6 +105,6 @@ def test_unshared_cells_find_their_stack() -> None:
 def test_a_genotype_without_a_stack_asks_for_one() -> None:
     cell = get_published("darts-v2").cells["normal"]
     with pytest.raises(
-        GenotypeError, match="no space of the catalogue has the cells mine; name one with --space"
+        GenotypeError, match="no space of the catalog has the cells mine; name one with --space"
     ):
         home_of(Genotype((("mine", cell),)))

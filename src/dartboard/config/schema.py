@@ -140,6 +140,8 @@ def type_name(kind: Any) -> str:
         return " | ".join(map(type_name, inner))
     if origin in (tuple, list):
         return f"list of {type_name(inner[0])}s"
+    if origin is dict:
+        return "group"
     return TYPE_NAMES.get(kind, "function" if callable(kind) and origin else "value")
 
 

@@ -21,9 +21,7 @@ class NetOptions(Options):
     auxiliary: float = Field(
         default=0.0, ge=0, description="weight of an auxiliary classifier's loss; 0 for none"
     )
-    drop_path: float = Field(
-        default=0.0, ge=0, lt=1, description="chance of an edge to be dropped, in training"
-    )
+    drop_path: float = Field(default=0.0, ge=0, lt=1, description="drop-path probability in training")
     mix: Literal["fused", "plain"] = Field(default="fused", description="the fast path, or the plain formula")
 
 
@@ -32,13 +30,13 @@ class SourceOptions(Options):
 
     name: str = Field(default="digits", description="a data set, a folder of images, or a file")
     size: Count | None = Field(
-        default=None, description="height and width that images are brought to; by default the source's own"
+        default=None, description="height and width that images are resized to; by default their own"
     )
     memory: float = Field(
         default=2.0,
         ge=0,
         le=MAX_COUNT,
-        description="image files that take more GB stay on the disk; all of them do with data.area",
+        description="images that take more GB than this stay on disk; with data.area all image files do",
     )
 
     def loading(self, progress: Progress | None = None) -> LoadOptions:
@@ -50,28 +48,34 @@ class DataOptions(Options):
     """How images are divided, varied and brought to the device."""
 
     valid: float | None = Field(
-        default=None, ge=0, le=0.9, description="share held out; by default 0.5 if bilevel, else 0.1"
+        default=None,
+        ge=0,
+        le=0.9,
+        description="fraction of the training images held out; by default 0.5 if bilevel, else 0.1",
     )
-    seed: Seed = Field(default=0, description="of the division into training and validation images")
+    seed: Seed = Field(default=0, description="random seed of the split into training and held-out images")
     pad: int = Field(
-        default=0, ge=0, le=MAX_COUNT, description="random crops of images padded with this number of zeros"
+        default=0,
+        ge=0,
+        le=MAX_COUNT,
+        description="zero padding in pixels before a random crop; 0 for no crops",
     )
     flip: bool = Field(default=False, description="random horizontal flips")
     cutout: int = Field(
-        default=0, ge=0, le=MAX_COUNT, description="side of a square that is cut out; 0 for none"
+        default=0, ge=0, le=MAX_COUNT, description="side of the square of cutout in pixels; 0 for none"
     )
     area: float = Field(
         default=0.0,
         ge=0,
         le=1,
-        description="random parts of images with at least this share, read from their files every time; "
-        "0 for none",
+        description="random resized crops with at least this fraction of the area, read from the files "
+        "every time; 0 for none",
     )
     autoaugment: Policy = Field(
-        default="none", description="learned changes to images; takes torchvision, dartboard[vision]"
+        default="none", description="AutoAugment policy; needs torchvision (dartboard[vision])"
     )
     workers: int = Field(
-        default=2, ge=0, le=1000, description="processes that read images on the disk, for each stream"
+        default=2, ge=0, le=1000, description="worker processes per loader that read images from disk"
     )
 
     @property
@@ -90,11 +94,13 @@ class WeightOptions(Options):
 
     lr: float = Field(default=0.025, gt=0, le=MAX_RATE, description="learning rate at the start")
     lr_end: float = Field(default=0.001, ge=0, description="learning rate at the end")
-    schedule: str = Field(default="cosine", description="how it goes from one to the other")
-    momentum: float = Field(default=0.9, ge=0, lt=1, description="how much of the last step goes on")
+    schedule: str = Field(
+        default="cosine", description="schedule of the learning rate: cosine, linear, exponential or constant"
+    )
+    momentum: float = Field(default=0.9, ge=0, lt=1, description="momentum of SGD")
     nesterov: bool = Field(default=False, description="Nesterov's form of momentum")
-    weight_decay: float = Field(default=3e-4, ge=0, description="how much weights shrink, by L2 penalty")
-    clip: float = Field(default=5.0, ge=0, description="largest norm of the gradient; 0 for no limit")
+    weight_decay: float = Field(default=3e-4, ge=0, description="weight decay (L2 penalty)")
+    clip: float = Field(default=5.0, ge=0, description="gradient clipping: largest norm; 0 for no clipping")
     smoothing: float = Field(default=0.0, ge=0, lt=1, description="label smoothing")
 
     @model_validator(mode="after")
@@ -107,22 +113,26 @@ class WeightOptions(Options):
 class CheckpointOptions(Options):
     """When the state is saved besides the end of every epoch."""
 
-    seconds: float = Field(default=300.0, gt=0, description="largest number of seconds between two")
-    steps: int = Field(default=0, ge=0, description="every N steps; 0 for not by steps")
-    keep: int = Field(default=2, ge=1, description="how many are kept")
+    seconds: float = Field(default=300.0, gt=0, description="save at least every so many seconds")
+    steps: int = Field(default=0, ge=0, description="save every N steps; 0 for not by steps")
+    keep: int = Field(default=2, ge=1, description="number of checkpoints that are kept")
 
 
 class LoopOptions(Options):
     """What searches and trainings have in common."""
 
     epochs: Count = Field(default=50, description="passes over the training images")
-    batch: Count = Field(default=64, description="examples in a step")
-    pieces: Count = Field(default=1, description="number of pieces a batch passes in, to save memory")
-    seed: Seed = Field(default=0, description="of the start and of all that is drawn")
-    precision: Literal["full", "bf16", "fp16"] = Field(
-        default="full", description="what forward passes compute in"
+    batch: Count = Field(default=64, description="batch size: examples in a step")
+    pieces: Count = Field(
+        default=1, description="micro-batches per batch, to save memory; gradients are accumulated"
     )
-    compile: bool = Field(default=False, description="leave the speed to torch.compile")
+    seed: Seed = Field(
+        default=0, description="random seed of initial weights, order of images, augmentation and sampling"
+    )
+    precision: Literal["full", "bf16", "fp16"] = Field(
+        default="full", description="precision of forward passes"
+    )
+    compile: bool = Field(default=False, description="compile the network with torch.compile")
     deterministic: bool = Field(default=False, description="only deterministic kernels; matters on GPUs")
     sync_norms: bool = Field(
         default=False, description="batch-norms see the whole batch where several processes share it"

@@ -83,7 +83,7 @@ def home_of(genotype: Genotype) -> SearchSpace:
         if _kinds(space.cells) == expected:
             return space
     raise GenotypeError(
-        f"no space of the catalogue has the cells {', '.join(genotype.cells)}; name one with --space"
+        f"no space of the catalog has the cells {', '.join(genotype.cells)}; name one with --space"
     )
 
 

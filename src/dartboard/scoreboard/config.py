@@ -81,26 +81,27 @@ def by_label(value: object) -> object:
 class BenchConfig(Options):
     """Configuration of a bench: everything it takes to repeat it."""
 
-    kind: Literal["bench"] = Field(default="bench", description="what this is the configuration of")
-    oracle: str | None = Field(default=None, description="who is asked; by default the space's own")
+    kind: Literal["bench"] = Field(default="bench", description="kind of configuration")
+    oracle: str | None = Field(default=None, description="benchmark table; by default that of the space")
     search: Settings = Field(default={}, description="the settings of every search")
     methods: Annotated[dict[str, Settings], BeforeValidator(by_label)] = Field(
-        default={}, description="by label, what a search has for settings besides"
+        default={}, description="settings of searches by label, in addition to those of all"
     )
     seeds: Annotated[tuple[Seed, ...], BeforeValidator(as_seeds)] = Field(
-        default=(0, 1, 2), description="of the searches with each method"
+        default=(0, 1, 2), description="random seeds of the searches with each method"
     )
     baselines: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] = Field(
-        default=("random", "evolution"), description="what asks the oracle itself"
+        default=("random", "evolution"), description="baselines that query the benchmark table"
     )
     queries: Count | None = Field(
         default=None,
-        description="architectures that baselines may ask about; by default as many as the mean time of "
+        description="architectures that a baseline may query; by default as many as the mean time of "
         "the searches pays for",
     )
     draws: Count = Field(default=200, description="how many times each baseline is repeated")
     correlation: Annotated[int, Field(ge=0, le=MAX_COUNT)] = Field(
-        default=50, description="architectures whose order by shared weights is compared; 0 for none"
+        default=50,
+        description="random architectures ranked with shared weights, for rank correlations; 0 for none",
     )
 
     @field_validator("methods")

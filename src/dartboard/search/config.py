@@ -36,10 +36,13 @@ class HealthOptions(Options):
     """What is measured after every epoch."""
 
     examples: int = Field(
-        default=2000, ge=1, description="largest number of held-out images that are looked at"
+        default=2000, ge=1, description="largest number of held-out images to evaluate after an epoch"
     )
-    discrete: bool = Field(default=True, description="accuracy of the supernet with the current choice alone")
-    hessian: bool = Field(default=False, description="largest eigenvalue of the loss in the architecture")
+    discrete: bool = Field(default=True, description="also evaluate the supernet with the chosen ops alone")
+    hessian: bool = Field(
+        default=False,
+        description="also compute the largest eigenvalue of the Hessian in the architecture parameters; slow",
+    )
 
 
 class SearchOptions(LoopOptions):
@@ -51,7 +54,7 @@ class SearchOptions(LoopOptions):
 class SpaceChoice(Options):
     """What is searched."""
 
-    name: str = Field(default="nano", description="a space of the catalogue, or a file")
+    name: str = Field(default="nano", description="a space of the catalog, or a file")
     cells: Count | None = Field(default=None, description="cells in the stack; by default the space's own")
     without: Annotated[
         tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
@@ -63,7 +66,7 @@ class MethodChoice(Options):
 
     model_config = ConfigDict(extra="allow")
 
-    name: str = Field(default="darts", description="a method")
+    name: str = Field(default="darts", description="a search method")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -83,13 +86,11 @@ class DataChoice(DataOptions, SourceOptions):
 class SearchConfig(SearchOptions):
     """Everything it takes to repeat a search: the same values give the same result."""
 
-    kind: Literal["search"] = Field(default="search", description="what this is the configuration of")
+    kind: Literal["search"] = Field(default="search", description="kind of configuration")
     space: SpaceChoice = SpaceChoice()
     method: MethodChoice = MethodChoice()
     data: DataChoice = DataChoice()
-    plugins: tuple[str, ...] = Field(
-        default=(), description="full paths of Python files that must have been loaded"
-    )
+    plugins: tuple[str, ...] = Field(default=(), description="full paths of the plugins it needs")
 
 
 class SearchParts(NamedTuple):
@@ -304,6 +305,6 @@ def path_names(names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def recorded_name(space: SearchSpace, run: Path) -> str:
-    """The name of a space in a configuration: that of the catalogue, else the file in the run directory."""
+    """The name of a space in a configuration: that of the catalog, else the file in the run directory."""
     known = space.name in SPACES and get_space(space.name) == space
     return space.name if known else str((run / SPACE).resolve())

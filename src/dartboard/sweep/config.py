@@ -76,9 +76,9 @@ class StopRule(Options):
     ] = Field(
         default=(),
         examples=[5],
-        description="number of epochs, or several of them; by default never",
+        description="epochs after which runs are compared: a number or a list; by default never",
     )
-    keep: Number = Field(default=3, description="largest number that go further")
+    keep: Number = Field(default=3, description="largest number of runs that continue")
 
     @field_validator("after")
     @classmethod
@@ -92,12 +92,12 @@ class StageConfig(Options):
     """A stage of a sweep: runs of one kind."""
 
     do: Literal["search", "train"] = Field(default="search", description="what each run is")
-    recipe: str | None = Field(default=None, description="the settings of a paper, below all others")
-    settings: Settings = Field(default={}, description="of all runs")
+    recipe: str | None = Field(default=None, description="a recipe; all other settings override it")
+    settings: Settings = Field(default={}, description="settings of all runs")
     grid: Annotated[dict[str, tuple[Any, ...]], BeforeValidator(partial(_parsed, parse_grid))] = Field(
         default={},
         examples=["{seed: 0..4}"],
-        description="by setting, its values; every combination is a run",
+        description="values by setting; every combination is a run",
     )
     runs: Annotated[tuple[Settings, ...], BeforeValidator(lambda value: () if value is None else value)] = (
         Field(
@@ -108,12 +108,14 @@ class StageConfig(Options):
     )
     cells: str | tuple[str, ...] = Field(
         default=(),
-        description="what is trained: of a stage, best of a stage, best N of a stage, random N of a stage, "
-        "random within the time of a stage, or a list",
+        description="cells to train: STAGE, best of STAGE, best N of STAGE, random N of STAGE, "
+        "random within the time of STAGE, or a list",
     )
     cells_seed: int = Field(default=0, ge=0, description="random seed of random cells")
     stop: StopRule = StopRule()
-    words: Settings = Field(default={}, description="of all runs, above all others; said behind the file")
+    words: Settings = Field(
+        default={}, description="settings of all runs that override all others; those of the command line"
+    )
 
 
 STAGE_FIELDS = tuple(StageConfig.model_fields)
@@ -135,10 +137,10 @@ class ExecutorChoice(Options):
 class SweepConfig(StageConfig):
     """Configuration of a sweep: everything it takes to repeat it."""
 
-    kind: Literal["sweep"] = Field(default="sweep", description="what this is the configuration of")
-    name: str | None = Field(default=None, description="of its directory; by default that of its file")
-    tries: Number = Field(default=3, description="number of failures after which a run is given up")
-    reports: bool = Field(default=False, description="write a report.html of every run that is finished")
+    kind: Literal["sweep"] = Field(default="sweep", description="kind of configuration")
+    name: str | None = Field(default=None, description="name of its directory; by default that of its file")
+    tries: Number = Field(default=3, description="number of attempts after which a failing run is given up")
+    reports: bool = Field(default=False, description="write a report.html for every finished run")
     executor: Annotated[ExecutorChoice, BeforeValidator(_to_group)] = ExecutorChoice()
     stages: dict[str, StageConfig] = Field(default={}, description="several stages, by name, in their order")
 

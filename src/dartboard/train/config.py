@@ -61,13 +61,11 @@ class TrainNetOptions(NetOptions):
     auxiliary: float = Field(
         default=0.4, ge=0, description="weight of an auxiliary classifier's loss; 0 for none"
     )
-    drop_path: float = Field(
-        default=0.2, ge=0, lt=1, description="chance of an edge to be dropped, at its largest"
-    )
+    drop_path: float = Field(default=0.2, ge=0, lt=1, description="drop-path probability at its largest")
     drop_path_schedule: Literal["linear", "constant"] = Field(
-        default="linear", description="whether the chance grows with the epochs, or is the same in all"
+        default="linear", description="whether the drop-path probability grows with the epochs or is constant"
     )
-    channels_last: bool = Field(default=True, description="weights with channels last in memory")
+    channels_last: bool = Field(default=True, description="channels-last memory format")
 
 
 class TrainDataOptions(DataOptions):
@@ -77,16 +75,18 @@ class TrainDataOptions(DataOptions):
         default=None,
         ge=0,
         le=0.9,
-        description="share held out to choose the best epoch; by default the data's own validation "
+        description="fraction held out to choose the best epoch; by default the data's own validation "
         "images, else none where there are test images, else 0.1",
     )
-    pad: int = Field(default=4, ge=0, description="random crops of images padded with this number of zeros")
+    pad: int = Field(
+        default=4, ge=0, description="zero padding in pixels before a random crop; 0 for no crops"
+    )
     flip: bool = Field(default=True, description="random horizontal flips")
-    cutout: int = Field(default=0, ge=0, description="side of a square that is cut out; 0 for none")
+    cutout: int = Field(default=0, ge=0, description="side of the square of cutout in pixels; 0 for none")
     mixup: float = Field(
         default=0.0,
         ge=0,
-        description="images are mixed in pairs by shares from Beta(mixup, mixup); 0 for not",
+        description="mixup: images are mixed in pairs with weights from Beta(mixup, mixup); 0 for none",
     )
 
 
@@ -94,31 +94,36 @@ class TrainWeightOptions(WeightOptions):
     """How the weights are trained: stochastic gradient descent."""
 
     lr_end: float = Field(default=0.0, ge=0, description="learning rate at the end of a cycle")
-    by: Literal["epoch", "step"] = Field(default="epoch", description="when the learning rate changes")
+    by: Literal["epoch", "step"] = Field(
+        default="epoch", description="whether the learning rate changes every epoch or every step"
+    )
     power: float = Field(
         default=1.0, gt=0, description="p of power annealing: above 1 the rate falls sooner; 1 for none"
     )
-    cycles: Count = Field(default=1, description="how many times the learning rate falls")
+    cycles: Count = Field(default=1, description="number of cycles of the learning rate schedule")
     cycle_decay: float = Field(
-        default=1.0, gt=0, le=1, description="how high each cycle is, as a share of the one before"
+        default=1.0, gt=0, le=1, description="start of each cycle as a fraction of the one before"
     )
-    warmup: int = Field(default=0, ge=0, description="epochs in which the learning rate rises from nothing")
+    warmup: int = Field(default=0, ge=0, description="epochs of linear warmup of the learning rate")
     ema: float = Field(
-        default=0.0, ge=0, lt=1, description="decay of a moving average of the weights; 0 for none"
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="decay of an exponential moving average of the weights; 0 for none",
     )
 
 
 class EvaluationOptions(Options):
     """When the network is measured."""
 
-    every: Count = Field(default=1, description="every N epochs, and after the last")
+    every: Count = Field(default=1, description="evaluate every N epochs, and after the last")
 
 
 class TrainOptions(LoopOptions):
     """Everything about a training but its cells and its images."""
 
     epochs: Count = Field(default=600, description="passes over the training images")
-    batch: Count = Field(default=96, description="examples in a step")
+    batch: Count = Field(default=96, description="batch size: examples in a step")
     net: TrainNetOptions = TrainNetOptions()
     data: TrainDataOptions = TrainDataOptions()
     weights: TrainWeightOptions = TrainWeightOptions()
@@ -140,12 +145,10 @@ class TrainDataChoice(TrainDataOptions, DataChoice):
 class TrainSettings(TrainOptions):
     """Everything about a training but its cell."""
 
-    kind: Literal["train"] = Field(default="train", description="what this is the configuration of")
+    kind: Literal["train"] = Field(default="train", description="kind of configuration")
     space: StackChoice = StackChoice()
     data: TrainDataChoice = TrainDataChoice()
-    plugins: tuple[str, ...] = Field(
-        default=(), description="full paths of Python files that must have been loaded"
-    )
+    plugins: tuple[str, ...] = Field(default=(), description="full paths of the plugins it needs")
 
 
 class TrainConfig(TrainSettings):

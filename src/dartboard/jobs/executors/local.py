@@ -95,10 +95,10 @@ class PoolOptions(Options):
     """Number of processes, and what each computes with."""
 
     jobs: Count | None = Field(
-        default=None, description="runs at a time; by default one a GPU, or as many as cores allow"
+        default=None, description="runs at a time; by default one per GPU, or as many as there are cores"
     )
     threads: Count | None = Field(
-        default=None, description="threads of new runs on CPUs; by default the cores are shared out"
+        default=None, description="threads of new runs on CPUs; by default the cores are divided among them"
     )
     device: str | None = Field(
         default=None, description="where to compute; by default GPUs if there are any, else the CPU"

@@ -38,19 +38,25 @@ class SlurmOptions(Options):
     """What each run asks Slurm for."""
 
     partition: str | None = Field(default=None, description="the partition; by default the cluster's own")
-    account: str | None = Field(default=None, description="who pays")
-    time: Count = Field(default=240, description="minutes of each job; what takes longer goes on in another")
+    account: str | None = Field(
+        default=None, description="account that is charged; by default the cluster's own"
+    )
+    time: Count = Field(
+        default=240,
+        description="time limit of a job in minutes; a run that takes longer resumes in another job",
+    )
     cpus: Count = Field(default=1, description="cores of each run")
     gpus: int = Field(default=0, ge=0, description="GPUs of each run")
     memory: float | None = Field(
         default=None, gt=0, description="GB of each run; by default the cluster's own"
     )
-    setup: tuple[str, ...] = Field(default=(), description="lines of shell to run before each job")
+    setup: tuple[str, ...] = Field(default=(), description="shell commands to run before each job")
     cluster: Literal["slurm", "local", "debug"] = Field(
-        default="slurm", description="slurm, or on this machine: processes, or the driver's own"
+        default="slurm",
+        description="slurm; for trying things out: local (processes of this machine) or debug (the driver)",
     )
     jobs: Count = Field(default=64, description="runs that are in the queue at a time")
-    poll: float = Field(default=30.0, ge=0, description="seconds between two questions to Slurm")
+    poll: float = Field(default=30.0, ge=0, description="seconds between two calls of sacct")
     threads: Count | None = Field(default=None, description="threads of new runs on CPUs; by default cpus")
     device: str | None = Field(
         default=None, description="where to compute; by default a GPU that Slurm gives, else the CPU"

@@ -45,7 +45,7 @@ class ProtocolTraining(TrainSettings):
 class ProtocolConfig(Options):
     """Configuration of a protocol: everything it takes to repeat it."""
 
-    kind: Literal["protocol"] = Field(default="protocol", description="what this is the configuration of")
+    kind: Literal["protocol"] = Field(default="protocol", description="kind of configuration")
     searches: Count = Field(default=5, description="stage 1: searches, each with a seed of its own")
     short: Count = Field(default=20, description="stage 2: epochs after which the clearly bad are pruned")
     keep: Count = Field(default=3, description="stage 2: largest number that are trained to the end")
