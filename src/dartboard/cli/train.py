@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 from dartboard.cli import processes
 from dartboard.cli.arguments import UsageError, load_plugins
 from dartboard.cli.render import Terminal, labeled, progress, run_lines
-from dartboard.cli.run_loop import add_flags, check_flags, claim_directory, resumed, run_loop
+from dartboard.cli.run_loop import (
+    add_flags,
+    check_flags,
+    claim_directory,
+    epoch_changes,
+    resumed,
+    run_loop,
+)
 from dartboard.utils.text import command, plural, span
 
 if TYPE_CHECKING:
@@ -124,8 +131,11 @@ def _resume(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", gro
     from dartboard.train.config import TRAIN, build
 
     with resumed(args, device, group) as (run, report_progress):
-        parts = build(TRAIN.validate(run.config), run.space(), report_progress)
+        changes = epoch_changes(args, run, TRAIN.validate(run.config))
+        parts = build(TRAIN.validate(run.config | changes), run.space(), report_progress)
         trainer = _make_trainer(parts, device, hooks, group)
+        if changes and group.rank == 0:
+            run.reconfigure(changes)
     trainer.run = run if group.rank == 0 else None
     return trainer
 

@@ -128,6 +128,10 @@ class Loop(ABC, Generic[R, E]):
         """Sets modes, rates and whatever else depends on the epoch; again when resumed in the middle."""
 
     @abstractmethod
+    def learning_rate(self, epoch: int) -> float:
+        """The learning rate of the weights at the start of an epoch."""
+
+    @abstractmethod
     def _measure(self) -> R:
         """Measures the epoch that has just ended; changes nothing."""
 

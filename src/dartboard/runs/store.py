@@ -167,6 +167,17 @@ class Run(RunReader):
             if path.stem.isdecimal() and int(path.stem) >= epoch:  # others are not files of epochs
                 remove_file(path, root=self.path)
 
+    def reconfigure(self, changes: Mapping[str, Any]) -> None:
+        """Changes settings in config.yaml; from then on the run is not finished.
+
+        A kill on the way leaves the run as it was, but for its result, which is found again on resume.
+        """
+        self._check_writable()
+        config = {**self.config, **changes}
+        remove_file(self.path / RESULT)
+        self.write(CONFIG, to_yaml(config))
+        self.config = read_yaml(self.path / CONFIG)
+
     def write(self, name: str, data: str | bytes) -> None:
         """Writes one more file of the run, with its checksum."""
         self._check_writable()

@@ -15,7 +15,6 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
-from dartboard.engine.config import ScheduleLengths
 from dartboard.engine.hooks import AnyHook, LoopHook
 from dartboard.engine.loop import Loop
 from dartboard.engine.process import peak_memory
@@ -104,7 +103,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         self.space = parts.space if cells is None else parts.space.resized(cells)
         self.data, self.facts = parts.data, parts.facts if facts is None else dict(facts)
         self.loaders = make_loaders(self.data, self.options, self.device, group)
-        self.plan = ScheduleLengths(self.options.epochs, self.loaders.train.steps, self.options.batch)
+        self.plan = self.options.lengths(self.loaders.train.steps)
         self.best = Best()
         self._models: dict[str, bytes] = {}
         self._history: list[Mapping[str, Any]] = []
@@ -142,17 +141,22 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     def _start_epoch(self) -> None:
         self.net.train()
         net = self.options.net
-        fraction = self.epoch / self.plan.epochs if net.drop_path_schedule == "linear" else 1.0
+        epochs = self.plan.at(self.epoch).epochs
+        fraction = self.epoch / epochs if net.drop_path_schedule == "linear" else 1.0
         self.net.drop_path = net.drop_path * fraction
-        self._set_rate(self.epoch / self.plan.epochs)
+        self._set_lr(self.learning_rate(self.epoch))
 
-    def _set_rate(self, fraction: float) -> None:
-        self._set_lr(learning_rate(self.options.weights, fraction, self.plan.epochs))
+    def learning_rate(self, epoch: int) -> float:
+        """The learning rate in an epoch; at its first step where it changes with every step."""
+        epochs = self.plan.at(epoch).epochs
+        return learning_rate(self.options.weights, epoch / epochs, epochs)
 
     def train_step(self) -> None:
         """One step of the weights, and of their moving average."""
         if self.options.weights.by == "step":
-            self._set_rate(self.step / (self.plan.epochs * self.plan.steps))
+            epochs = self.plan.at(self.epoch).epochs
+            fraction = self.step / (epochs * self.plan.steps)
+            self._set_lr(learning_rate(self.options.weights, fraction, epochs))
         batch = self.loaders.train.batch(self.step)
         examples: tuple[Tensor, Tensor] = batch
         labels = batch.y
@@ -208,7 +212,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             "pieces": self.objective.micro_batches,
         }
         done = self.epoch + 1
-        if done % self.options.evaluation.every and done < self.plan.epochs:
+        if done % self.options.evaluation.every and done < self.plan.at(self.epoch).epochs:
             return TrainRecord(self.epoch, metrics)
         part = self.measured_on
         evaluation = self.evaluate(self.used_net, part)
