@@ -1,4 +1,4 @@
-"""Runs that are given other epochs: the same as one run whose settings say so, wherever it was interrupted."""
+"""Runs that are given other epochs: as one run whose settings say so, wherever it was interrupted."""
 
 import math
 from functools import partial
@@ -136,7 +136,9 @@ def test_the_architecture_keeps_its_rate_and_its_warmup(tmp_path):
     extended(make, tmp_path / "run", 8)
     rates = {row["arch_lr"] for row in Run.read(tmp_path / "run").metrics()}
     assert len(rates) == 1
-    slow = search("pc-darts", method_options={"warmup": 0.5}, epochs=9, schedule_history=[{"until": 3, "epochs": 4}])
+    slow = search(
+        "pc-darts", method_options={"warmup": 0.5}, epochs=9, schedule_history=[{"until": 3, "epochs": 4}]
+    )
     assert (slow.plan.warmup, slow.plan.at(0).epochs, slow.plan.at(3).epochs) == (2, 4, 9)
 
 
@@ -156,12 +158,15 @@ def test_extended_twice_at_the_same_place_is_extended_once(tmp_path):
 def test_a_run_that_has_not_begun_has_no_seam(tmp_path):
     with Run.create(tmp_path / "run", {}) as run:
         assert other_epochs(run, LoopOptions(), 7) == {"epochs": 7, "schedule_history": []}
-    with Run.create(tmp_path / "stopped", {}) as run, pytest.raises(Stopped):  # before the first step
+    with Run.create(tmp_path / "stopped", {}) as run:
         loop = search("darts", run=run)
-        loop.stop()
-        loop.fit()
+        loop.stop()  # before the first step
+        with pytest.raises(Stopped):
+            loop.fit()
     with Run.resume(tmp_path / "stopped") as run:  # but its update rule has its rate
-        assert other_epochs(run, search("darts").options, 7)["schedule_history"] == [{"until": 1, "epochs": 2}]
+        assert other_epochs(run, search("darts").options, 7)["schedule_history"] == [
+            {"until": 1, "epochs": 2}
+        ]
 
 
 def test_what_is_refused(tmp_path):

@@ -181,8 +181,8 @@ def describe_seam(loop: "Loop[Any, Any]") -> str:
     until, before = loop.plan.history[-1]
     rates = f"{loop.learning_rate(until - 1):.3g} to {loop.learning_rate(until):.3g}"
     return (
-        f"schedules are for {loop.plan.epochs} epochs instead of {before} from epoch {until + 1} on; there the "
-        f"learning rate goes from {rates}"
+        f"schedules are for {loop.plan.epochs} epochs instead of {before} from epoch {until + 1} on; there "
+        f"the learning rate goes from {rates}"
     )
 
 
@@ -239,8 +239,8 @@ def run_loop(
         with run or nullcontext():
             try:
                 if run is not None:
-                    seam = describe_seam(loop)
-                    lines = [f"{describe(loop)}, on {device}", *([seam] if seam else [])]
+                    notes = [loop.taken if args.resume is None else "", describe_seam(loop)]
+                    lines = [f"{describe(loop)}, on {device}", *filter(None, notes)]
                     display.say([*lines, f"writing to {run.path}"])
                 result = fit(loop, run, args, display, lambda: forecast(loop), group)
             except KeyboardInterrupt:

@@ -40,7 +40,8 @@ def other_epochs(
     if epochs < begun:
         more = "" if begun == complete else f" and has begun epoch {begun}"
         raise RunError(
-            f"{run.path} has {complete} complete epochs{more}; it can have epochs={begun} or more, not {epochs}"
+            f"{run.path} has {complete} complete epochs{more}; it can have epochs={begun} or more, not "
+            f"{epochs}"
         )
     kept = [entry.model_dump() for entry in options.schedule_history if entry.until < begun]
     before = options.lengths(1).at(begun - 1).epochs

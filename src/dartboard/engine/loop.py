@@ -76,6 +76,8 @@ class Loop(ABC, Generic[R, E]):
         epoch: The number of complete epochs.
         step: The number of steps taken, over all epochs.
         run_directory: The directory of the run that `fit` creates or resumes, where no open run was given.
+        initial: The file of weights that it starts from, for its run directory; empty where it draws them.
+        taken: Which tensors were taken from there, as a message; "" where none were.
         changed: What differs from the processes that saved the state, as a message; "" if nothing.
     """
 
@@ -87,6 +89,8 @@ class Loop(ABC, Generic[R, E]):
     optimizer: Optimizer
     stepper: Stepper
     run_directory: RunDirectory | None = None
+    initial: bytes = b""
+    taken: str = ""
 
     def __init__(
         self,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 CONFIG, ENVIRONMENT, SPACE = "config.yaml", "environment.json", "space.json"
 METRICS, EPOCHS, CHECKPOINTS = "metrics.jsonl", "epochs", "checkpoints"
 RESULT, LOG = "result.json", "log.txt"
+INIT = "init.safetensors"
+"""The weights that a training started from, where they were not drawn from the seed."""
 SWEEP, SWEEP_PLAN, SWEEP_RESULTS = "sweep.yaml", "plan.json", "results.jsonl"
 """Files of a sweep, whose runs are in directories inside it: settings, names of the runs, results."""
 
@@ -67,6 +69,7 @@ def check_free(path: Path) -> None:
         interrupted = LOCK in names and {*names} <= {
             LOCK,
             SPACE,
+            INIT,
             ENVIRONMENT,
             CHECKSUMS,
         }  # while a run was created

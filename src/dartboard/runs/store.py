@@ -3,6 +3,7 @@
     config.yaml       the resolved configuration; a directory that has it is a run
     environment.json  versions, machine and command line of every start
     space.json        the search space, where there is one
+    init.safetensors  the weights that a training started from, where they were not drawn from the seed
     metrics.jsonl     one line per epoch
     epochs/0007.json  details of an epoch
     checkpoints/      the newest checkpoints
@@ -42,6 +43,7 @@ from dartboard.runs.directory import (
     CONFIG,
     ENVIRONMENT,
     EPOCHS,
+    INIT,
     LOG,
     METRICS,
     RESULT,
@@ -82,6 +84,7 @@ class Run(RunReader):
         *,
         space: SearchSpace | None = None,
         device: str | None = None,
+        initial: bytes = b"",
     ) -> "Run":
         """A new run, locked.
 
@@ -90,6 +93,7 @@ class Run(RunReader):
             config: Configuration, made of plain values.
             space: Search space.
             device: Device of the run, for environment.json.
+            initial: Contents of init.safetensors; empty for none.
 
         Raises:
             RunError: If the directory is a run or not empty, or `config` cannot be written as YAML.
@@ -103,6 +107,8 @@ class Run(RunReader):
             (path / CHECKSUMS).unlink(missing_ok=True)  # of a run that was interrupted while it was created
             if space is not None:
                 write_file(path / SPACE, space_to_json(space) + "\n")
+            if initial:
+                write_file(path / INIT, initial)
             write_file(path / ENVIRONMENT, to_json([describe_environment(device)], indent=1))
             write_file(path / CONFIG, text)  # last: from here on it is a run
             return cls(path, read_yaml(path / CONFIG), lock)
@@ -238,11 +244,13 @@ class RunDirectory:
     """A path that is to become a run, or holds one with the same settings that is to be resumed.
 
     Nothing is read or written before `check`, or locked before `open`, which returns the `Run`: a search or a
-    training that is given a path opens it when it starts. Its configuration has every default written out.
+    training that is given a path opens it when it starts. Its configuration has every default written out;
+    `initial` are the contents of init.safetensors, empty for none.
     """
 
     path: Path
     config: Mapping[str, Any]
+    initial: bytes = b""
 
     def check(self, normalize: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
         """Fails fast on a directory that holds other files, or a run with other settings; names them.
@@ -264,7 +272,7 @@ class RunDirectory:
         """The run, locked: a new one, or the one that is there."""
         if is_run(self.path):
             return Run.resume(self.path, device=device)
-        return Run.create(self.path, self.config, space=space, device=device)
+        return Run.create(self.path, self.config, space=space, device=device, initial=self.initial)
 
 
 def describe_environment(device: str | None = None) -> dict[str, Any]:

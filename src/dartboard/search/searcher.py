@@ -119,9 +119,9 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         self.update: Optimizer | None = None if make is None else make(self.relaxation, self.plan.at(0))
         if self.plan.history and getattr(self.update, "fixed_horizon", False):
             raise CompositionError(
-                f"{type(self.update).__name__} drops candidates that cannot win in the steps it was made for, "
-                f"so that a search of {self.plan.at(0).epochs} epochs cannot be given other epochs; start a new "
-                "search"
+                f"{type(self.update).__name__} drops candidates that cannot win in the steps it was made "
+                f"for, so that a search of {self.plan.at(0).epochs} epochs cannot be given other epochs; "
+                "start a new search"
             )
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         parts = self.method.gradient, self.update, options.weights.clip, scaler
