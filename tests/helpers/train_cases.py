@@ -38,7 +38,7 @@ def train(**more: Any) -> Trainer:
     """A training of a few steps on a few digits.
 
     Args:
-        more: `space`, `data_set`, `run`, `hooks`, `facts`, `init`; all else are options in the place of `SHORT`.
+        more: `space`, `data_set`, `run`, `hooks`, `facts`, `init`; all else are options in place of `SHORT`.
     """
     given = {key: more.pop(key) for key in ("run", "hooks", "facts", "init") if key in more}
     space, data = more.pop("space", cells()), more.pop("data_set", digits())

@@ -11,6 +11,7 @@ from dartboard.config.schema import values_before
 from dartboard.engine.process import is_out_of_memory, rng_states, set_rng_states
 from dartboard.errors import CheckpointError
 from dartboard.runs import flat
+from dartboard.utils.formats import check_format
 
 if TYPE_CHECKING:
     from dartboard.engine.loop import Loop
@@ -48,11 +49,7 @@ def restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
     Raises:
         CheckpointError: If the state is of another version of dartboard, or of another search or training.
     """
-    if state.get("version") != VERSION:
-        raise CheckpointError(
-            f"the state has version {state.get('version')}, and this dartboard reads version {VERSION}; "
-            "resume with the dartboard that wrote it (environment.json says which)"
-        )
+    check_format(state.get("version"), VERSION, "the state", CheckpointError)
     _check_settings(loop, state)
     try:
         loop.load_extra_state(state)

@@ -1,6 +1,6 @@
 """Runs: one directory with everything that a search writes.
 
-    config.yaml       the resolved configuration; a directory that has it is a run
+    config.yaml       the resolved configuration, and the format of the run; a directory that has it is a run
     environment.json  versions, machine and command line of every start
     space.json        the search space, where there is one
     init.safetensors  the weights that a training started from, where they were not drawn from the seed
@@ -43,6 +43,8 @@ from dartboard.runs.directory import (
     CONFIG,
     ENVIRONMENT,
     EPOCHS,
+    FORMAT,
+    FORMAT_KEY,
     INIT,
     LOG,
     METRICS,
@@ -52,9 +54,10 @@ from dartboard.runs.directory import (
     check_free,
     check_run,
     is_run,
+    read_config,
 )
 from dartboard.runs.lock import Lock, lock_unless_failed
-from dartboard.runs.text_files import differences, plain, read_yaml, to_json, to_yaml
+from dartboard.runs.text_files import differences, plain, to_json, to_yaml
 from dartboard.space import SearchSpace, space_to_json
 from dartboard.utils import atomic
 from dartboard.utils.checksums import CHECKSUMS, record_growing, remove_file, settle, write_file
@@ -98,7 +101,7 @@ class Run(RunReader):
         Raises:
             RunError: If the directory is a run or not empty, or `config` cannot be written as YAML.
         """
-        path, text = Path(path), to_yaml(config)
+        path, text = Path(path), to_yaml({FORMAT_KEY: FORMAT, **config})
         check_free(path)
         path.mkdir(parents=True, exist_ok=True)
         with lock_unless_failed(path) as lock:
@@ -111,7 +114,7 @@ class Run(RunReader):
                 write_file(path / INIT, initial)
             write_file(path / ENVIRONMENT, to_json([describe_environment(device)], indent=1))
             write_file(path / CONFIG, text)  # last: from here on it is a run
-            return cls(path, read_yaml(path / CONFIG), lock)
+            return cls(path, read_config(path), lock)
 
     @classmethod
     def resume(cls, path: str | Path, *, device: str | None = None) -> "Run":
@@ -127,7 +130,7 @@ class Run(RunReader):
                 check_folder(folder, path)
                 atomic.remove_leftovers(folder)
             settle(path)
-            run = cls(path, read_yaml(path / CONFIG), lock)
+            run = cls(path, read_config(path), lock)
             run.metrics()  # fail on a damaged file before anything is written
             starts = [*run.environment(), describe_environment(device)]
             write_file(path / ENVIRONMENT, to_json(starts, indent=1))
@@ -179,10 +182,10 @@ class Run(RunReader):
         A kill on the way leaves the run as it was, but for its result, which is found again on resume.
         """
         self._check_writable()
-        config = {**self.config, **changes}
+        text = to_yaml({FORMAT_KEY: FORMAT, **self.config, **changes})
         remove_file(self.path / RESULT)
-        self.write(CONFIG, to_yaml(config))
-        self.config = read_yaml(self.path / CONFIG)
+        self.write(CONFIG, text)
+        self.config = read_config(self.path)
 
     def write(self, name: str, data: str | bytes) -> None:
         """Writes one more file of the run, with its checksum."""
