@@ -67,6 +67,10 @@ class RunInUseError(RunError):
     """A run that another process is writing to."""
 
 
+class NewerFormatError(RunError):
+    """A run that a newer version of dartboard has written."""
+
+
 class CheckpointError(RunError):
     """A checkpoint that is damaged or incompatible."""
 

@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -153,8 +154,8 @@ def test_threads_and_device(capsys: Capture, monkeypatch: pytest.MonkeyPatch) ->
         (["--config", "no.yaml"], "cannot read the configuration 'no.yaml': No such file or directory"),
         (["--resume", "no"], "no is not a run: there is no such directory"),
         (
-            ["--resume", "x", "--epochs", "3", "batch=2"],
-            "--resume takes the settings of the run; leave out --epochs, batch=2",
+            ["--resume", "x", "--epochs", "3", "--seed", "1", "batch=2"],
+            "--resume takes the settings of the run; leave out --seed, batch=2 (of all settings, only epochs",
         ),
         (["--fall-back"], "--fall-back chooses among the checkpoints of a run; name the run with --resume"),
         (
@@ -341,3 +342,32 @@ def test_memory_that_cannot_be_had_is_one_line(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(Searcher, "__init__", fail)
     assert complaint(capsys, *TINY).startswith("out of memory; use a smaller net.channels")
+
+
+def test_more_epochs(usual: Path, capsys: Capture) -> None:
+    """Their configuration repeats the whole, seam and all."""
+    shutil.copytree(usual, "run")
+    assert main(["search", "--resume", "run", "epochs=3", "--no-report"]) == 0
+    said = capsys.readouterr().out
+    assert "3 epochs of" in said
+    assert (
+        "schedules are for 3 epochs instead of 2 from epoch 3 on; there the learning rate goes from" in said
+    )
+    assert (Path("run") / "metrics.jsonl").read_text().startswith((usual / "metrics.jsonl").read_text())
+    assert main(["runs", "show", "run"]) == 0
+    assert "for 2 epochs until epoch 2, then for 3" in capsys.readouterr().out
+    config = str(Path("run") / "config.yaml")
+    assert found(capsys, "--config", config, "--no-report")["digest"] == digest(Path("run"))
+    said = complaint(capsys, "--resume", "run", "--epochs", "2")
+    assert said == "run has 3 complete epochs; it can have epochs=3 or more, not 2"
+    assert "epochs=x: expected a whole number" in complaint(capsys, "--resume", "run", "epochs=x")
+
+
+def test_more_epochs_of_xnas_are_refused(capsys: Capture) -> None:
+    """Wipeout is for the steps that were known; the run stays as it is, its result too."""
+    found(capsys, "--method", "xnas", *TINY, "--no-report", "--out", "run")
+    before = {path: path.read_bytes() for path in Path("run").glob("*.*") if path.name[0] in "cmr"}
+    said = complaint(capsys, "--resume", "run", "epochs=4", "--quiet")
+    assert said.startswith("ExpertAdvice drops candidates that cannot win in the steps it was made for")
+    del before[Path("run/checksums.txt")]
+    assert {path: path.read_bytes() for path in before} == before

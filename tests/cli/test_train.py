@@ -294,3 +294,51 @@ def test_a_curve_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_looking_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(display, "PAUSE", 0.0)
     assert train(hooks=[TrainScreen(Terminal())]).fit().digest == train().fit().digest
+
+
+def test_from_the_weights_of_another_training(found: Path, capsys: Capture) -> None:
+    """The cell, the width and the images are those of its network; the source is not needed again."""
+    first = result(capsys, found, *TINY, "net.channels=5", "epochs=1", "--out", "first")
+    assert run("--from", "first", "epochs=1", "batch=250", "net.auxiliary=0", "--threads", 1) == 0
+    out, path = capsys.readouterr().out, Path("runs/train-first-digits-s0")
+    best = Path("first/best.safetensors").resolve()
+    assert f"starting from {best}: " in out
+    config = Run.read(path).config
+    assert (config["init"]["weights"], config["net"]["channels"]) == (str(best), 5)
+    assert (path / "init.safetensors").read_bytes() == best.read_bytes()
+    repeated = result(capsys, "--config", path / "config.yaml", "--out", "repeated")
+    digest = json.loads((path / "result.json").read_text())["digest"]
+    assert repeated["digest"] == digest != first["digest"]
+    assert main(["runs", "show", str(path)]) == 0
+    assert config["init"]["sha256"] in capsys.readouterr().out.replace("\n", "").replace(" ", "")
+    shutil.move("first", "elsewhere")
+    for inner in Path("repeated").glob("checkpoints/*"):
+        shutil.rmtree(inner)
+    Path("repeated/result.json").unlink()
+    assert main(["runs", "check", "repeated"]) == 1
+    capsys.readouterr()
+    assert result(capsys, "--resume", "repeated")["digest"] == digest
+    assert run("--config", path / "config.yaml") == 2
+    assert "best.safetensors' to take weights from" in capsys.readouterr().err
+
+
+def test_from_a_file_for_other_classes(found: Path, capsys: Capture) -> None:
+    result(capsys, found, *TINY, "batch=10", "--out", "first", "--data", images(8, 1))
+    shutil.copy("first/last.safetensors", "mine.safetensors")
+    words = ("epochs=1", "batch=10", "net.auxiliary=0", "--threads", 1, "--no-report")
+    assert run("--from", "mine.safetensors", "--data", images(8, 1, classes=4), *words) == 0
+    said = "new are head.linear.weight, head.linear.bias (the classes are others, 4 of them)"
+    assert said in capsys.readouterr().out
+    assert load_model("runs/train-mine-images-s0/last.safetensors").classes == ("0", "1", "2", "3")
+    assert run("--from", "mine.safetensors", "--data", images(8, 3), *words) == 2
+    assert "the channels of images is 1 there and 3 here" in capsys.readouterr().err
+    assert run("--resume", "first", "--from", "mine.safetensors") == 2
+    assert "--resume takes the weights of the run; leave out --from" in capsys.readouterr().err
+
+
+def test_more_epochs(found: Path, capsys: Capture) -> None:
+    first = result(capsys, found, *TINY, "--out", "run")
+    facts = result(capsys, "--resume", "run", "--epochs", 3)
+    assert (first["epochs"], facts["epochs"]) == (2, 3)
+    again = result(capsys, "--config", "run/config.yaml", "--out", "again")
+    assert again["digest"] == facts["digest"] != first["digest"]

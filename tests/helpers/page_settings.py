@@ -13,6 +13,7 @@ STACKED = "(darts|gdas|pc-darts|gaea-pc-darts|xnas|amended-s1)"
 
 SMALLER = (
     (r"^search (?!.*--resume)", f"{SEARCHED} {ALONE}"),
+    (r"^(search|train) --resume \S+ epochs=", "epochs=2 --threads 1 --no-report"),
     (r"^search .*--data (photos/|cifar10)", "data.size=8"),
     (r"^search (?!.*(--resume|--live))", "--no-report"),
     (rf"^search .*(--space (darts|xnas|s1|s1-dense)|--recipe {STACKED}) ", "space.cells=3"),
@@ -72,6 +73,7 @@ BEFORE = {
     "docs/oracles.md": (
         "dartboard search --space nb201 --method random --out runs/search-gaea-darts-nb201-s0",
     ),
+    "docs/runs.md": ("dartboard search --space nano --method darts --data digits", DARTS_TRAINED),
     "docs/training.md": ("dartboard search --recipe quick",),
 }
 """By page, commands that its reader has given before."""

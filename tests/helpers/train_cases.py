@@ -38,8 +38,8 @@ def train(**more: Any) -> Trainer:
     """A training of a few steps on a few digits.
 
     Args:
-        more: `space`, `data_set`, `run`, `hooks` and `facts`; all else are options in the place of `SHORT`.
+        more: `space`, `data_set`, `run`, `hooks`, `facts`, `init`; all else are options in place of `SHORT`.
     """
-    given = {key: more.pop(key) for key in ("run", "hooks", "facts") if key in more}
+    given = {key: more.pop(key) for key in ("run", "hooks", "facts", "init") if key in more}
     space, data = more.pop("space", cells()), more.pop("data_set", digits())
     return Trainer(space, data, TrainOptions.model_validate(merged(SHORT, more)), **given)

@@ -53,7 +53,7 @@ def header(model):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"version": 99}, "version 99"),
+        ({"version": 99}, "it has format 99, of a newer dartboard"),
         ({"config": {}}, "input"),
         ({"classes": ["one"]}, "3 classes, not 1"),
         ({"space": {}}, "not a model"),

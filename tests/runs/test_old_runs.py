@@ -1,6 +1,7 @@
-"""Runs that version 0.1 wrote are listed, shown, reported and resumed, through the command line alone.
+"""Runs that earlier versions wrote are listed, shown, reported and resumed, through the command line alone.
 
-The runs are in tests/fixtures/runs-0.1, each half-way and finished; see the README there. What is resumed
+The runs of version 0.1 are in tests/fixtures/runs-0.1, each half-way and finished; see the README there.
+Those of each later format are in a folder of their own, one of every kind. What is resumed
 must end as the finished one did. How far that can be asked for depends on the machine: torch and the
 libraries below it choose their kernels by the processor, and the order in which a kernel adds decides the
 last bits of a sum. So on the processor and with the torch of machine.json everything must agree to the last
@@ -23,6 +24,9 @@ from helpers import console
 from helpers.doc_pages import load_script
 
 OLD = Path(__file__).parents[1] / "fixtures" / "runs-0.1"
+FORMAT_2 = OLD.with_name("runs-format-2")
+KINDS = {"search": 1, "train": 1, "from": 1, "sweep": 2, "protocol": 5, "bench": 2}
+"""By kind, how many runs of format 2 have a result in the end, or are in what has none."""
 SEARCHES = ("darts", "gaea-darts-erm", "pc-darts", "gdas", "xnas", "asm")
 GROUPS = {"protocol": 5, "sweep": 4, "bench": 4}
 """By name, how many runs there are inside in the end."""
@@ -62,7 +66,7 @@ def go_on(capsys: Capture, run: str) -> dict[str, Any]:
     elif name == "bench":
         words = ["bench", "--out", run]
     else:
-        verb = name if name in ("train", "protocol") else "search"
+        verb = "train" if name == "from" else name if name in ("train", "protocol") else "search"
         words = [verb, "--resume", run, "--no-report"]
     return console.json_output(capsys, *words, "--threads", "1", "--quiet")
 
@@ -219,3 +223,37 @@ def test_what_is_finished_stays(name: str, tree: Path, capsys: Capture) -> None:
         assert told["failed"] in ({}, [])
     else:
         same_end(json.loads(results["result.json"]), told, name)
+
+
+@pytest.fixture
+def second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the runs of format 2 to work in."""
+    shutil.copytree(FORMAT_2, tmp_path / "second")
+    monkeypatch.chdir(tmp_path / "second")
+    return tmp_path / "second"
+
+
+@pytest.mark.parametrize("folder", [HALF, WHOLE])
+def test_runs_of_format_2_are_read(folder: str, second: Path, capsys: Capture) -> None:
+    """And no file of theirs counts as damaged."""
+    found = listed(capsys, folder)
+    assert {Path(own).parts[0] for own in found} == set(KINDS)
+    assert {own["mistake"] for own in found.values()} == {None}
+    for place in found:
+        assert (second / folder / place / "config.yaml").read_text().startswith("format: 2\n")
+    assert main(["runs", "check", *(f"{folder}/{name}" for name in KINDS)]) == 0
+    assert main(["report", f"{folder}/search", f"{folder}/from", "--out", "both.html"]) == 0
+    capsys.readouterr()
+    shown = console.json_output(capsys, "runs", "show", f"{folder}/search")
+    assert shown["config"]["schedule_history"] == [{"until": 1, "epochs": 1}]
+    shown = console.json_output(capsys, "runs", "show", f"{folder}/from")
+    assert shown["config"]["init"]["weights"].endswith("/finished/train/best.safetensors")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_runs_of_format_2_go_on_to_the_same_end(name: str, second: Path, capsys: Capture) -> None:
+    """The weights that one started from are not where they were, and need not be."""
+    told = go_on(capsys, f"{HALF}/{name}")
+    assert told.get("failed", {}) in ({}, [])
+    assert agree(second / WHOLE / name, second / HALF / name) == KINDS[name] + (name == "protocol")
+    assert {own["state"] for own in listed(capsys, f"{HALF}/{name}").values()} == {"finished"}

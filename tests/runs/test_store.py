@@ -37,7 +37,7 @@ def test_a_new_run_holds_what_it_was_given(tmp_path):
     with Run.create(str(tmp_path / "run"), CONFIG, space=space) as run:
         assert run.path == tmp_path / "run"
         assert run.config == CONFIG
-    assert list(yaml.safe_load((run.path / "config.yaml").read_text())) == list(CONFIG)
+    assert list(yaml.safe_load((run.path / "config.yaml").read_text())) == ["format", *CONFIG]
     assert space_from_json((run.path / "space.json").read_text()) == space
     (start,) = json.loads((run.path / "environment.json").read_text())
     assert start["torch"] == torch.__version__

@@ -69,6 +69,7 @@ def test_measuring_does_not_change_the_search(method):
 
 OTHER = {
     "epochs": 3,
+    "schedule_history": [{"until": 2, "epochs": 5}],
     "batch": 12,
     "pieces": 2,
     "seed": 1,

@@ -33,6 +33,7 @@ def digest() -> str:
 
 OTHER = {
     "epochs": 3,
+    "schedule_history": [{"until": 2, "epochs": 5}],
     "batch": 12,
     "pieces": 2,
     "seed": 1,

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import count
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from dartboard.cli.display import Display, LiveDisplay
     from dartboard.distributed.group import Group
+    from dartboard.engine.config import LoopOptions
     from dartboard.engine.hooks import AnyHook
     from dartboard.engine.loop import Loop, LoopResult
     from dartboard.runs import Run
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from dartboard.search.searcher import Forecast
     from dartboard.utils.progress import Progress
 
+EPOCHS = "epochs="
+"""How a word begins that sets the number of epochs."""
 E = TypeVar("E", bound="LoopResult")
 E_co = TypeVar("E_co", bound="LoopResult", covariant=True)
 
@@ -77,13 +80,26 @@ def add_run_flags(parser: ArgumentParser, *, out: str) -> None:
 def check_flags(args: Namespace, settings: Sequence[str], kind: str) -> None:
     """Refuse flags that contradict each other, and with --resume `settings` and runs of another kind.
 
+    A search and a training that are resumed can be given other epochs: then `args.epochs` has them.
+
     Raises:
         UsageError: Says which flag to leave out or to add.
     """
     names = [name for name in (*settings, "recipe", "config", "out") if getattr(args, name, None) is not None]
     if args.resume is not None and (names or args.overrides):
-        words = ", ".join([*(f"--{name.replace('_', '-')}" for name in names), *args.overrides])
-        raise UsageError(f"--resume takes the settings of the run; leave out {words}")
+        overrides = list(args.overrides)
+        if kind in ("search", "train"):
+            names = [name for name in names if name != "epochs"]
+            overrides = [word for word in overrides if not word.startswith(EPOCHS)]
+        if names or overrides:
+            words = ", ".join([*(f"--{name.replace('_', '-')}" for name in names), *overrides])
+            more = "" if kind == "protocol" else " (of all settings, only epochs can be changed)"
+            raise UsageError(f"--resume takes the settings of the run; leave out {words}{more}")
+        for word in args.overrides:
+            try:
+                args.epochs = positive(word.removeprefix(EPOCHS))
+            except ArgumentTypeError as error:
+                raise UsageError(f"{word}: {error}") from None
     if args.live and args.no_report:
         raise UsageError("--live writes a report and --no-report writes none; leave out one of them")
     if args.fall_back and args.resume is None:
@@ -148,6 +164,28 @@ def resumed(
         raise
 
 
+def epoch_changes(args: Namespace, run: "Run", options: "LoopOptions") -> dict[str, Any]:
+    """The settings of a resumed run that change because other epochs were requested."""
+    epochs = getattr(args, "epochs", None)
+    if epochs is None:
+        return {}
+    from dartboard.engine.extension import other_epochs
+
+    return other_epochs(run, options, epochs, fall_back=args.fall_back) or {}
+
+
+def describe_seam(loop: "Loop[Any, Any]") -> str:
+    """What changes where the newest schedules of a run begin; empty if it has had one length alone."""
+    if not loop.plan.history or loop.plan.epochs == loop.plan.history[-1][0]:
+        return ""
+    until, before = loop.plan.history[-1]
+    rates = f"{loop.learning_rate(until - 1):.3g} to {loop.learning_rate(until):.3g}"
+    return (
+        f"schedules are for {loop.plan.epochs} epochs instead of {before} from epoch {until + 1} on; there "
+        f"the learning rate goes from {rates}"
+    )
+
+
 def device_and_threads(args: Namespace) -> tuple[str | None, int | None]:
     """The requested device and threads, by default those of a resumed run, whose bits depend on them.
 
@@ -201,7 +239,9 @@ def run_loop(
         with run or nullcontext():
             try:
                 if run is not None:
-                    display.say([f"{describe(loop)}, on {device}", f"writing to {run.path}"])
+                    notes = [loop.taken if args.resume is None else "", describe_seam(loop)]
+                    lines = [f"{describe(loop)}, on {device}", *filter(None, notes)]
+                    display.say([*lines, f"writing to {run.path}"])
                 result = fit(loop, run, args, display, lambda: forecast(loop), group)
             except KeyboardInterrupt:
                 if run is None:

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 from dartboard.cli import processes
 from dartboard.cli.arguments import load_plugins
 from dartboard.cli.render import Terminal, draw_cells, labeled, progress, run_lines
-from dartboard.cli.run_loop import add_flags, check_flags, claim_directory, resumed, run_loop, search_name
+from dartboard.cli.run_loop import (
+    add_flags,
+    check_flags,
+    claim_directory,
+    epoch_changes,
+    resumed,
+    run_loop,
+    search_name,
+)
 from dartboard.space import SPACES
 from dartboard.utils.text import command, plural, span
 
@@ -96,8 +104,11 @@ def _resume(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", gro
     from dartboard.search.config import build, recorded_config
 
     with resumed(args, device, group) as (run, report_progress):
-        parts = build(recorded_config(run.config), run.space(), report_progress)
+        changes = epoch_changes(args, run, recorded_config(run.config))
+        parts = build(recorded_config(run.config | changes), run.space(), report_progress)
         searcher = Searcher(*parts, device=device, hooks=hooks, group=group)
+        if changes and group.rank == 0:
+            run.reconfigure(changes)
     searcher.run = run if group.rank == 0 else None
     return searcher
 

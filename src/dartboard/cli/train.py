@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 from dartboard.cli import processes
 from dartboard.cli.arguments import UsageError, load_plugins
 from dartboard.cli.render import Terminal, labeled, progress, run_lines
-from dartboard.cli.run_loop import add_flags, check_flags, claim_directory, resumed, run_loop
+from dartboard.cli.run_loop import (
+    add_flags,
+    check_flags,
+    claim_directory,
+    epoch_changes,
+    resumed,
+    run_loop,
+)
 from dartboard.utils.text import command, plural, span
 
 if TYPE_CHECKING:
@@ -26,10 +33,10 @@ if TYPE_CHECKING:
     from dartboard.distributed.group import Group
     from dartboard.engine.hooks import AnyHook
     from dartboard.train import Trainer, TrainResult
-    from dartboard.train.config import TrainConfig, TrainParts
+    from dartboard.train.config import CellArgument, TrainConfig, TrainParts
 
 SETTINGS = ("space", "data", "epochs", "seed")
-"""Flags that are settings of the training."""
+"""Flags that are settings of the training; --from is one too, and has another name."""
 MAX_CELL_NAME = 60
 """Characters of a typed cell that can name a directory."""
 OVERRIDE = re.compile(r"[a-z_.]+=")
@@ -41,12 +48,15 @@ def configure(parser: ArgumentParser) -> None:
     add("cell", nargs="?", metavar="CELL", help="a run, a published cell, a file, or a genotype")
     add("overrides", nargs="*", metavar="KEY=VALUE", help="any setting, such as net.channels=36")
     add("--space", metavar="S", help="the space whose stack the cells go into (default: the cell's own)")
+    add("--from", dest="init", metavar="W", help="weights to start from: a run of dartboard train, or a file")
     add_flags(parser, out="runs/train-CELL-DATA-sSEED")
 
 
 def run(args: Namespace) -> int:
     """Train, and print the accuracy."""
     _find_cell(args)
+    if args.resume is not None and args.init is not None:
+        raise UsageError("--resume takes the weights of the run; leave out --from")
     check_flags(args, SETTINGS, "train")
     if (code := processes.launch(args)) is not None:
         return code
@@ -78,15 +88,32 @@ def _find_cell(args: Namespace) -> None:
         from dartboard.config.loader import read_file
 
         args.cell = read_file(Path(args.config)).get("cell")  # of a training; a search has none yet
-    if not isinstance(args.cell, str):
+    if not isinstance(args.cell, str) and args.init is None:
         raise UsageError(
             "train needs a CELL: a run, a published cell, a file, or a genotype; or --resume DIR"
         )
 
 
+def _cell_of_weights(source: str) -> "CellArgument":
+    """The cell of the network whose weights are in a run or a file."""
+    from dartboard.runs.directory import is_run
+    from dartboard.train.initial_weights import read_weights
+
+    if is_run(Path(source)):
+        return source  # with its images
+    model = read_weights(source).model
+    if model is None:
+        raise UsageError(f"{source} does not say which network its weights are of; name the CELL")
+    return model.net.space
+
+
 def train_name(cell: str, config: "TrainConfig") -> str:
     """The name of a training's run directory; `cell` is a run, file, published cell or genotype as typed."""
-    name = Path(cell).name.removesuffix(".json") if len(cell) < MAX_CELL_NAME else "cell"
+    name = (
+        Path(cell).name.removesuffix(".json").removesuffix(".safetensors")
+        if len(cell) < MAX_CELL_NAME
+        else "cell"
+    )
     plain = name if name.replace("-", "").replace("_", "").replace(".", "").isalnum() else "cell"
     return "-".join(("train", plain, Path(config.data.name).stem, f"s{config.seed}"))
 
@@ -95,13 +122,17 @@ def _start(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", grou
     """A new training in a new run; nothing is written if it cannot be made."""
     from dartboard.runs import Run
     from dartboard.runs.lookup import space_name
+    from dartboard.search.config import recorded_name
     from dartboard.train.config import build, load_config, resolved
 
     flags: dict[str, Any] = {name: value for name in SETTINGS if (value := getattr(args, name)) is not None}
     if args.plugin:
         flags["plugins"] = load_plugins(args.plugin)
+    if args.init is not None:
+        flags["init"] = {"weights": args.init}
+    cell = _cell_of_weights(args.init) if args.cell is None else args.cell
     config, space = load_config(
-        args.cell,
+        cell,
         recipe=args.recipe,
         file=args.config,
         environment=os.environ,
@@ -112,10 +143,15 @@ def _start(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", grou
         parts = build(config, space, report_progress)
     trainer = _make_trainer(parts, device, hooks, group)
     if group.rank == 0:
-        path = claim_directory(args.out, train_name(args.cell, config))
-        name = space_name(args.cell, config.space.name, space)
+        path = claim_directory(args.out, train_name(args.cell or args.init, config))
+        if isinstance(cell, str):
+            name = space_name(cell, config.space.name, space)
+        else:
+            name = config.space.name or recorded_name(space, path)
         values = resolved(config, name, trainer.space.stack.cells)
-        trainer.run = Run.create(path, values, space=trainer.space, device=str(device))
+        trainer.run = Run.create(
+            path, values, space=trainer.space, device=str(device), initial=trainer.initial
+        )
     return trainer
 
 
@@ -124,8 +160,12 @@ def _resume(args: Namespace, device: "torch.device", hooks: "list[AnyHook]", gro
     from dartboard.train.config import TRAIN, build
 
     with resumed(args, device, group) as (run, report_progress):
-        parts = build(TRAIN.validate(run.config), run.space(), report_progress)
+        changes = epoch_changes(args, run, TRAIN.validate(run.config))
+        config = TRAIN.validate(run.config | changes)
+        parts = build(config, run.space(), report_progress, run=run.path)
         trainer = _make_trainer(parts, device, hooks, group)
+        if changes and group.rank == 0:
+            run.reconfigure(changes)
     trainer.run = run if group.rank == 0 else None
     return trainer
 
@@ -136,7 +176,14 @@ def _make_trainer(
     from dartboard.train import Trainer
 
     return Trainer(
-        parts.space, parts.data, parts.options, device=device, hooks=hooks, facts=parts.facts, group=group
+        parts.space,
+        parts.data,
+        parts.options,
+        init=parts.init,
+        device=device,
+        hooks=hooks,
+        facts=parts.facts,
+        group=group,
     )
 
 

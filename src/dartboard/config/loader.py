@@ -15,7 +15,9 @@ from pydantic import BaseModel, ValidationError
 from dartboard.config.schema import NAMED
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.registry import Registry
+from dartboard.runs.directory import FORMAT, FORMAT_KEY
 from dartboard.utils import checksums, yaml_text
+from dartboard.utils.formats import check_format
 from dartboard.utils.safe_files import TEXT_LIMIT
 
 CHOICES = ("space", "method")
@@ -150,7 +152,7 @@ def read_file(path: Path, *, root: Path | None = None) -> dict[str, Any]:
     """The settings in a YAML file; `root` is the directory that it belongs to, None if the user has named it.
 
     Raises:
-        OptionError: If it cannot be read.
+        OptionError: If it cannot be read, or is of a newer version of dartboard.
         RunError: If it is no file, or was changed after it was written.
     """
     try:
@@ -168,7 +170,10 @@ def read_file(path: Path, *, root: Path | None = None) -> dict[str, Any]:
         raise OptionError(
             f"{path}: expected lines such as 'epochs: 25', got {yaml_text.format_value(values)}"
         )
-    return {str(key): value for key, value in (values or {}).items()}
+    settings = {str(key): value for key, value in (values or {}).items()}
+    if FORMAT_KEY in settings:  # the configuration of a run
+        check_format(settings.pop(FORMAT_KEY), FORMAT, path, OptionError)
+    return settings
 
 
 def register_recipes(registry: Registry[Recipe], folder: Path, names: Iterable[str]) -> None:

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, Self
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from dartboard.config.schema import MAX_COUNT, MAX_RATE, Count, Options, Seed
 from dartboard.data import CENTER_CROP, GIGABYTE, Augment, LoadOptions, Policy
@@ -118,10 +119,20 @@ class CheckpointOptions(Options):
     keep: int = Field(default=2, ge=1, description="number of checkpoints that are kept")
 
 
+class EarlierSchedule(Options):
+    """The number of epochs that the schedules of a run were laid out for until it was given others."""
+
+    until: Count = Field(description="complete epochs from which on the next entry, or `epochs`, counts")
+    epochs: Count = Field(description="length of the schedules before")
+
+
 class LoopOptions(Options):
     """What searches and trainings have in common."""
 
     epochs: Count = Field(default=50, description="passes over the training images")
+    schedule_history: tuple[EarlierSchedule, ...] = Field(
+        default=(), description="lengths of earlier schedules; --resume writes it when it changes epochs"
+    )
     batch: Count = Field(default=64, description="batch size: examples in a step")
     pieces: Count = Field(
         default=1, description="micro-batches per batch, to save memory; gradients are accumulated"
@@ -141,6 +152,20 @@ class LoopOptions(Options):
     data: DataOptions = DataOptions()
     weights: WeightOptions = WeightOptions()
     checkpoint: CheckpointOptions = CheckpointOptions()
+
+    @field_validator("schedule_history")
+    @classmethod
+    def _check_history(cls, history: tuple[EarlierSchedule, ...], info: ValidationInfo) -> Any:
+        ends = [entry.until for entry in history]
+        if ends != sorted(set(ends)) or max(ends, default=0) > info.data.get("epochs", MAX_COUNT):
+            raise PydanticCustomError("history", "expected entries whose until rises, to epochs at most")
+        return history
+
+    def lengths(self, steps: int, *, epochs: int | None = None, warmup: int = 0) -> "ScheduleLengths":
+        """The lengths of a loop with this many steps per epoch; `epochs` replaces those that are set."""
+        history = tuple((entry.until, entry.epochs) for entry in self.schedule_history)
+        epochs = self.epochs if epochs is None else epochs
+        return ScheduleLengths(epochs, steps, self.batch, warmup, history if epochs else ())
 
 
 Schedule = Callable[[float, float, float], float]
@@ -183,12 +208,25 @@ class ScheduleLengths:
         steps: Steps in an epoch.
         batch: Examples in a step.
         warmup: Epochs at the start in which the architecture is frozen.
+        history: For a run that was given other epochs on the way, pairs of a number of complete epochs and
+            the length of the schedules until then, in order.
     """
 
     epochs: int
     steps: int
     batch: int
     warmup: int = 0
+    history: tuple[tuple[int, int], ...] = ()
+
+    def at(self, epoch: int) -> "ScheduleLengths":
+        """The lengths that the schedules of an epoch are laid out for.
+
+        They are these, but for the epochs before a run was given another number of them.
+        """
+        for until, epochs in self.history:
+            if epoch < until:
+                return replace(self, epochs=epochs, history=())
+        return replace(self, history=()) if self.history else self
 
     @property
     def arch_steps(self) -> int:

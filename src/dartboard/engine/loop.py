@@ -76,6 +76,8 @@ class Loop(ABC, Generic[R, E]):
         epoch: The number of complete epochs.
         step: The number of steps taken, over all epochs.
         run_directory: The directory of the run that `fit` creates or resumes, where no open run was given.
+        initial: The file of weights that it starts from, for its run directory; empty where it draws them.
+        taken: Which tensors were taken from there, as a message; "" where none were.
         changed: What differs from the processes that saved the state, as a message; "" if nothing.
     """
 
@@ -87,6 +89,8 @@ class Loop(ABC, Generic[R, E]):
     optimizer: Optimizer
     stepper: Stepper
     run_directory: RunDirectory | None = None
+    initial: bytes = b""
+    taken: str = ""
 
     def __init__(
         self,
@@ -126,6 +130,10 @@ class Loop(ABC, Generic[R, E]):
     @abstractmethod
     def _start_epoch(self) -> None:
         """Sets modes, rates and whatever else depends on the epoch; again when resumed in the middle."""
+
+    @abstractmethod
+    def learning_rate(self, epoch: int) -> float:
+        """The learning rate of the weights at the start of an epoch."""
 
     @abstractmethod
     def _measure(self) -> R:

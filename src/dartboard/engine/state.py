@@ -1,6 +1,7 @@
 """Everything a search or a training needs to go on exactly where it was."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -10,6 +11,7 @@ from dartboard.config.schema import values_before
 from dartboard.engine.process import is_out_of_memory, rng_states, set_rng_states
 from dartboard.errors import CheckpointError
 from dartboard.runs import flat
+from dartboard.utils.formats import check_format
 
 if TYPE_CHECKING:
     from dartboard.engine.loop import Loop
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 VERSION = 1
 IMAGES = "images"
 """The setting that tells data sets apart."""
+HISTORY = "schedule_history"
+"""The setting that says which epochs were trained with other lengths."""
 
 
 def capture(loop: "Loop[Any, Any]") -> dict[str, Any]:
@@ -45,12 +49,8 @@ def restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
     Raises:
         CheckpointError: If the state is of another version of dartboard, or of another search or training.
     """
-    if state.get("version") != VERSION:
-        raise CheckpointError(
-            f"the state has version {state.get('version')}, and this dartboard reads version {VERSION}; "
-            "resume with the dartboard that wrote it (environment.json says which)"
-        )
-    _check_settings(loop, state["settings"])
+    check_format(state.get("version"), VERSION, "the state", CheckpointError)
+    _check_settings(loop, state)
     try:
         loop.load_extra_state(state)
         loop.net.load_state_dict(state["net"])
@@ -68,16 +68,23 @@ def restore(loop: "Loop[Any, Any]", state: dict[str, Any]) -> None:
         raise CheckpointError(f"the state is of other settings: {first}") from error
 
 
-def _check_settings(loop: "Loop[Any, Any]", saved: Mapping[str, Any]) -> None:
-    """Raises if a setting differs; one that the state does not have counts as before it existed."""
-    current = loop.settings()
+def _check_settings(loop: "Loop[Any, Any]", state: Mapping[str, Any]) -> None:
+    """Raises if a setting differs; one that the state does not have counts as before it existed.
+
+    The number of epochs may differ if the schedules of all epochs that the state has begun are the same.
+    """
+    saved, current = state["settings"], loop.settings()
     if saved.get(IMAGES) != current.get(IMAGES):
         raise CheckpointError(
             "the images are not those that the state was trained on; put them back, or start anew"
         )
     before = values_before(type(loop.options)()) | flat(saved)
+    begun = max(-(-state["step"] // loop.plan.steps), 1)
+    history = [(entry["until"], entry["epochs"]) for entry in before[HISTORY]]
+    earlier = replace(loop.plan, epochs=before["epochs"], history=tuple(history))
+    same = all(earlier.at(epoch).epochs == loop.plan.at(epoch).epochs for epoch in range(begun))
     for name, value in flat(current).items():
-        if before.get(name) != value:
+        if before.get(name) != value and not (same and name in ("epochs", HISTORY)):
             raise CheckpointError(
                 f"the state is of other settings: {name} was {before.get(name)}, is {value}"
             )

@@ -55,19 +55,28 @@ def check_module_name(name: str) -> None:
 
 def exported_weights(net: CellNet) -> dict[str, Tensor]:
     """Parameters and buffers under the names of an exported file; every batch-norm has scale and shift."""
-    renames = dict(_renamed_prefixes(net))
-    weights: dict[str, Tensor] = {}
+    names, weights = exported_names(net), dict[str, Tensor]()
     for name, value in net.state_dict().items():
-        parts = name.split(".")
-        prefixes = (".".join(parts[:count]) for count in range(len(parts), 0, -1))  # the longest first
-        prefix = next((prefix for prefix in prefixes if prefix in renames), None)
-        if prefix is not None:
-            weights[renames[prefix] + name.removeprefix(prefix)] = value.detach().cpu().contiguous()
+        if name in names:
+            weights[names[name]] = value.detach().cpu().contiguous()
     for name, value in list(weights.items()):
         if name.endswith("running_mean"):
             weights.setdefault(name.replace("running_mean", "weight"), torch.ones_like(value))
             weights.setdefault(name.replace("running_mean", "bias"), torch.zeros_like(value))
     return weights
+
+
+def exported_names(net: CellNet) -> dict[str, str]:
+    """By name in the network, the names that its parameters and buffers have in an exported file."""
+    renames = dict(_renamed_prefixes(net))
+    names = {}
+    for name in net.state_dict():
+        parts = name.split(".")
+        prefixes = (".".join(parts[:count]) for count in range(len(parts), 0, -1))  # the longest first
+        prefix = next((prefix for prefix in prefixes if prefix in renames), None)
+        if prefix is not None:
+            names[name] = renames[prefix] + name.removeprefix(prefix)
+    return names
 
 
 def _renamed_prefixes(net: CellNet) -> Iterator[tuple[str, str]]:

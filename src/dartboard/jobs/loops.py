@@ -67,6 +67,7 @@ class LoopBuilder(ImageCache):
         *,
         space: SearchSpace | None = None,
         test: bool = True,
+        run: Path | None = None,
     ) -> Searcher | Trainer:
         """The loop of a search or a training, without a run.
 
@@ -76,6 +77,7 @@ class LoopBuilder(ImageCache):
             hooks: Hooks of the loop.
             space: In the place of the space that `config` names, if given.
             test: Whether test images may be measured on.
+            run: The run that is resumed, which has the weights that a training started from.
 
         Raises:
             DartboardError: If it cannot be built.
@@ -91,17 +93,18 @@ class LoopBuilder(ImageCache):
         if not test:
             data = replace(data, test=None, known=data.moments)
         options, facts = train_options(training), train_config.facts(training)
-        return Trainer(space, data, options, device=self.device, hooks=hooks, facts=facts)
+        init = train_config.initial_weights(training, run)
+        return Trainer(space, data, options, init=init, device=self.device, hooks=hooks, facts=facts)
 
     def build_job(self, job: Job, hooks: Sequence[AnyHook] = ()) -> Searcher | Trainer:
         """The loop of a job; a run that exists already says what its space is."""
         recorded = job.path / SPACE
-        space = None
-        if is_run(job.path) and recorded.is_file():
+        space, run = None, job.path if is_run(job.path) else None
+        if run is not None and recorded.is_file():
             space = load_space(recorded, root=job.path)
         elif job.space:
             space = space_from_json(job.space)
-        return self.build(loop_kind(job), job.config, hooks, space=space, test=job.test)
+        return self.build(loop_kind(job), job.config, hooks, space=space, test=job.test, run=run)
 
 
 def loop_kind(job: Job) -> str:
@@ -155,7 +158,9 @@ class LoopKind:
                     return _fit(job, runner, loop, run)  # its state says which images it saw
             if job.same_images:
                 check_images(job, loop.data)
-            with Run.create(job.path, job.config, space=loop.space, device=str(device)) as run:
+            with Run.create(
+                job.path, job.config, space=loop.space, device=str(device), initial=loop.initial
+            ) as run:
                 return _fit(job, runner, loop, run)
 
 

@@ -19,6 +19,7 @@ from dartboard.errors import DartboardError, ModelError, RunError, one_line
 from dartboard.nn.network import CellNet, NetConfig
 from dartboard.space.files import space_from_json, space_to_json
 from dartboard.utils.checksums import read_file
+from dartboard.utils.formats import check_format
 from dartboard.utils.safe_files import TEXT_LIMIT, WEIGHTS_LIMIT, open_file
 
 KEY = "dartboard"
@@ -139,10 +140,7 @@ def unpack_model(data: bytes) -> Model:
         header = json.loads(metadata[KEY])
         if not isinstance(header, dict):
             raise ModelError("its description of the network is not a JSON object")
-        if header.get("version") != VERSION:
-            raise ModelError(
-                f"it has version {header.get('version')}, and this dartboard reads version {VERSION}"
-            )
+        check_format(header.get("version"), VERSION, "it", ModelError)
         config = NetConfig(**header["config"] | {"input": tuple(header["config"]["input"])})
         net = CellNet(space_from_json(json.dumps(header["space"])), config)
         net.load_state_dict(tensors)

@@ -13,6 +13,7 @@ from dartboard.viz.line_styles import COLORS, line_styles
 
 DASHES = {"-": "solid", "-.": "dashdot", ":": "dot"}
 """Plotly's names of matplotlib's line styles."""
+SEAMS = "At a vertical line the run was given more epochs: its schedules are longer from there on."
 Quantity = Callable[[Row], float | None]
 """A number of an epoch's metrics; None where it was not measured."""
 
@@ -36,7 +37,8 @@ class ChartLine:
 class Chart:
     """A chart over epochs; `axis` says what the values are.
 
-    `percent` is True for fractions to show in percent, `zero` if the axis always includes zero.
+    `percent` is True for fractions to show in percent, `zero` if the axis always includes zero. `seams` are
+    the complete epochs at which schedules of another length began, each a vertical line.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Chart:
     axis: str
     percent: bool = False
     zero: bool = False
+    seams: Sequence[int] = ()
 
     @property
     def ident(self) -> str:
@@ -68,6 +71,7 @@ class Chart:
             "axis": self.axis,
             "percent": self.percent,
             "zero": self.zero,
+            "seams": list(self.seams),
         }
 
 

@@ -56,6 +56,14 @@ class RunInfo:
         """The name of its directory."""
         return self.path.name
 
+    @property
+    def seams(self) -> list[int]:
+        """Complete epochs at which the run was given another number of epochs."""
+        history = self.config.get("schedule_history")
+        history = history if isinstance(history, list) else []
+        known = [entry.get("until") for entry in history if isinstance(entry, Mapping)]
+        return [until for until in known if isinstance(until, int)]
+
     def setting(self, *keys: str) -> Any:
         """A nested value of the configuration; None where there is none."""
         value: Any = self.config

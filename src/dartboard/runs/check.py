@@ -14,6 +14,7 @@ from dartboard.runs.directory import (
     CONFIG,
     ENVIRONMENT,
     EPOCHS,
+    INIT,
     LOG,
     METRICS,
     RESULT,
@@ -31,7 +32,7 @@ BEST, LAST = "best.safetensors", "last.safetensors"
 MARKS = (CONFIG, SWEEP, BENCH, COMPARISON, CHECKSUMS)
 """Files that make a folder one to check."""
 KNOWN = (
-    *(CONFIG, ENVIRONMENT, SPACE, METRICS, RESULT, BEST, LAST, DECISIONS),
+    *(CONFIG, ENVIRONMENT, SPACE, INIT, METRICS, RESULT, BEST, LAST, DECISIONS),
     *(SWEEP, SWEEP_PLAN, SWEEP_RESULTS, BENCH, COMPARISON),
 )
 """Files that commands trust, where there are such."""
@@ -39,6 +40,7 @@ STILL_WORKS = {
     CONFIG: "the networks and the cell in result.json; not resume, report or the list of runs",
     ENVIRONMENT: "everything but resume and report",
     SPACE: "the list of runs and the networks; not resume and report",
+    INIT: "everything but resume",
     METRICS: "the networks and the result; not resume, report and the last epochs",
     RESULT: "the networks, and resume from the last checkpoint once result.json is removed",
     BEST: f"{LAST}, with --which last; everything else",

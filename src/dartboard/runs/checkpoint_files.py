@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from dartboard.errors import CheckpointError, UnsafeFileError
 from dartboard.utils import atomic
+from dartboard.utils.formats import check_format
 from dartboard.utils.safe_files import TEXT_LIMIT, read_file
 
 FORMAT = 1
@@ -71,6 +72,5 @@ def _unseal(path: Path) -> dict[str, JSON]:
     sealed.pop("sha256", None)
     if seal_state(sealed) != text:
         raise CheckpointError(f"{path} was changed after it was written: its checksum differs")
-    if (version := sealed.get("format")) != FORMAT:
-        raise CheckpointError(f"{path} has format {version}; this version of dartboard reads format {FORMAT}")
+    check_format(sealed.get("format"), FORMAT, path, CheckpointError)
     return sealed

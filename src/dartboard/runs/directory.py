@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from dartboard.errors import GenotypeError, RunError
+from dartboard.errors import GenotypeError, NewerFormatError, RunError
 from dartboard.runs import text_files
 from dartboard.runs.lock import LOCK, is_locked
 from dartboard.utils import atomic
 from dartboard.utils.checksums import CHECKSUMS, read_file, write_changed
+from dartboard.utils.formats import check_format
 
 if TYPE_CHECKING:
     from dartboard.space import Genotype, SearchSpace
@@ -21,8 +22,14 @@ if TYPE_CHECKING:
 CONFIG, ENVIRONMENT, SPACE = "config.yaml", "environment.json", "space.json"
 METRICS, EPOCHS, CHECKPOINTS = "metrics.jsonl", "epochs", "checkpoints"
 RESULT, LOG = "result.json", "log.txt"
+INIT = "init.safetensors"
+"""The weights that a training started from, where they were not drawn from the seed."""
 SWEEP, SWEEP_PLAN, SWEEP_RESULTS = "sweep.yaml", "plan.json", "results.jsonl"
 """Files of a sweep, whose runs are in directories inside it: settings, names of the runs, results."""
+
+FORMAT, FORMAT_KEY = 2, "format"
+"""Version of the files of a run, and its key in config.yaml. Format 1, of version 0.1, has no number; 2 has
+it, checksums, init.safetensors, and the settings init and schedule_history."""
 
 State = Literal["finished", "running", "stopped"]
 
@@ -32,6 +39,18 @@ _SHOWN = 6  # runs listed in an error
 def is_run(path: Path) -> bool:
     """Whether a directory is a run: config.yaml is the last file written when one is created."""
     return (path / CONFIG).is_file()
+
+
+def read_config(path: Path, keys: Sequence[str] = ()) -> dict[str, Any]:
+    """The configuration of the run in a directory; with `keys` these alone, in a fraction of the time.
+
+    Raises:
+        NewerFormatError: If a newer version of dartboard has written the run.
+        RunError: If it cannot be read.
+    """
+    config = text_files.read_yaml(path / CONFIG, (FORMAT_KEY, *keys) if keys else ())
+    check_format(config.pop(FORMAT_KEY, 1), FORMAT, path, NewerFormatError)
+    return config
 
 
 def state_of(path: Path) -> State:
@@ -67,6 +86,7 @@ def check_free(path: Path) -> None:
         interrupted = LOCK in names and {*names} <= {
             LOCK,
             SPACE,
+            INIT,
             ENVIRONMENT,
             CHECKSUMS,
         }  # while a run was created
@@ -93,7 +113,7 @@ class RunReader:
         """Opens a run for reading, in use or not; everything that writes raises RunError."""
         path = Path(path)
         check_run(path)
-        return cls(path, text_files.read_yaml(path / CONFIG))
+        return cls(path, read_config(path))
 
     def environment(self) -> list[dict[str, Any]]:
         """Environment of every start of the run, the newest last."""

@@ -6,9 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from dartboard.errors import RunError
+from dartboard.errors import NewerFormatError, RunError
 from dartboard.runs import text_files
-from dartboard.runs.directory import CHECKPOINTS, CONFIG, EPOCHS, LOG, METRICS, RESULT, State, state_of
+from dartboard.runs.directory import (
+    CHECKPOINTS,
+    CONFIG,
+    EPOCHS,
+    LOG,
+    METRICS,
+    RESULT,
+    State,
+    read_config,
+    state_of,
+)
 
 DAMAGED: Literal["damaged"] = "damaged"
 STOPPED: State = "stopped"
@@ -37,7 +47,7 @@ class RunSummary:
         epochs: Number of epochs in all.
         accuracy: Newest accuracy on validation images, or on test images if there are none.
         changed: Time of the last write, in seconds since 1970.
-        mistake: Description of the damage.
+        mistake: Description of the damage, or what to do about a run that a newer dartboard has written.
     """
 
     path: Path
@@ -82,7 +92,11 @@ def summarize_run(path: Path) -> RunSummary:
     """Summary of a run; of a damaged one, with the damage and what can still be read."""
     mistakes: list[str] = []
     nothing: dict[str, Any] = {}
-    config = _read_or(lambda: text_files.read_yaml(path / CONFIG, _KEYS), nothing, mistakes)
+    config, newer = nothing, list[str]()  # a run of a newer dartboard is not damaged
+    try:
+        config = _read_or(lambda: read_config(path, _KEYS), nothing, mistakes)
+    except NewerFormatError as error:
+        newer = [str(error)]
     state, result = _read_or(lambda: state_of(path), STOPPED, mistakes), nothing
     if state == "finished":
         result = _read_or(lambda: text_files.read_object(path / RESULT), nothing, mistakes)
@@ -103,13 +117,15 @@ def summarize_run(path: Path) -> RunSummary:
         epochs=_as_int(config.get("epochs")),
         accuracy=_accuracy(result, rows),
         changed=_changed(path),
-        mistake="; ".join(mistakes) or None,
+        mistake="; ".join([*newer, *mistakes]) or None,
     )
 
 
 def _read_or(read: Callable[[], T], default: T, mistakes: list[str]) -> T:
     try:
         return read()
+    except NewerFormatError:
+        raise
     except (RunError, OSError) as error:
         mistakes.append(str(error))
         return default

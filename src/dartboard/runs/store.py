@@ -1,8 +1,9 @@
 """Runs: one directory with everything that a search writes.
 
-    config.yaml       the resolved configuration; a directory that has it is a run
+    config.yaml       the resolved configuration, and the format of the run; a directory that has it is a run
     environment.json  versions, machine and command line of every start
     space.json        the search space, where there is one
+    init.safetensors  the weights that a training started from, where they were not drawn from the seed
     metrics.jsonl     one line per epoch
     epochs/0007.json  details of an epoch
     checkpoints/      the newest checkpoints
@@ -42,6 +43,9 @@ from dartboard.runs.directory import (
     CONFIG,
     ENVIRONMENT,
     EPOCHS,
+    FORMAT,
+    FORMAT_KEY,
+    INIT,
     LOG,
     METRICS,
     RESULT,
@@ -50,9 +54,10 @@ from dartboard.runs.directory import (
     check_free,
     check_run,
     is_run,
+    read_config,
 )
 from dartboard.runs.lock import Lock, lock_unless_failed
-from dartboard.runs.text_files import differences, plain, read_yaml, to_json, to_yaml
+from dartboard.runs.text_files import differences, plain, to_json, to_yaml
 from dartboard.space import SearchSpace, space_to_json
 from dartboard.utils import atomic
 from dartboard.utils.checksums import CHECKSUMS, record_growing, remove_file, settle, write_file
@@ -82,6 +87,7 @@ class Run(RunReader):
         *,
         space: SearchSpace | None = None,
         device: str | None = None,
+        initial: bytes = b"",
     ) -> "Run":
         """A new run, locked.
 
@@ -90,11 +96,12 @@ class Run(RunReader):
             config: Configuration, made of plain values.
             space: Search space.
             device: Device of the run, for environment.json.
+            initial: Contents of init.safetensors; empty for none.
 
         Raises:
             RunError: If the directory is a run or not empty, or `config` cannot be written as YAML.
         """
-        path, text = Path(path), to_yaml(config)
+        path, text = Path(path), to_yaml({FORMAT_KEY: FORMAT, **config})
         check_free(path)
         path.mkdir(parents=True, exist_ok=True)
         with lock_unless_failed(path) as lock:
@@ -103,9 +110,11 @@ class Run(RunReader):
             (path / CHECKSUMS).unlink(missing_ok=True)  # of a run that was interrupted while it was created
             if space is not None:
                 write_file(path / SPACE, space_to_json(space) + "\n")
+            if initial:
+                write_file(path / INIT, initial)
             write_file(path / ENVIRONMENT, to_json([describe_environment(device)], indent=1))
             write_file(path / CONFIG, text)  # last: from here on it is a run
-            return cls(path, read_yaml(path / CONFIG), lock)
+            return cls(path, read_config(path), lock)
 
     @classmethod
     def resume(cls, path: str | Path, *, device: str | None = None) -> "Run":
@@ -121,7 +130,7 @@ class Run(RunReader):
                 check_folder(folder, path)
                 atomic.remove_leftovers(folder)
             settle(path)
-            run = cls(path, read_yaml(path / CONFIG), lock)
+            run = cls(path, read_config(path), lock)
             run.metrics()  # fail on a damaged file before anything is written
             starts = [*run.environment(), describe_environment(device)]
             write_file(path / ENVIRONMENT, to_json(starts, indent=1))
@@ -166,6 +175,17 @@ class Run(RunReader):
         for path in (self.path / EPOCHS).glob("*.json"):
             if path.stem.isdecimal() and int(path.stem) >= epoch:  # others are not files of epochs
                 remove_file(path, root=self.path)
+
+    def reconfigure(self, changes: Mapping[str, Any]) -> None:
+        """Changes settings in config.yaml; from then on the run is not finished.
+
+        A kill on the way leaves the run as it was, but for its result, which is found again on resume.
+        """
+        self._check_writable()
+        text = to_yaml({FORMAT_KEY: FORMAT, **self.config, **changes})
+        remove_file(self.path / RESULT)
+        self.write(CONFIG, text)
+        self.config = read_config(self.path)
 
     def write(self, name: str, data: str | bytes) -> None:
         """Writes one more file of the run, with its checksum."""
@@ -227,11 +247,13 @@ class RunDirectory:
     """A path that is to become a run, or holds one with the same settings that is to be resumed.
 
     Nothing is read or written before `check`, or locked before `open`, which returns the `Run`: a search or a
-    training that is given a path opens it when it starts. Its configuration has every default written out.
+    training that is given a path opens it when it starts. Its configuration has every default written out;
+    `initial` are the contents of init.safetensors, empty for none.
     """
 
     path: Path
     config: Mapping[str, Any]
+    initial: bytes = b""
 
     def check(self, normalize: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
         """Fails fast on a directory that holds other files, or a run with other settings; names them.
@@ -253,7 +275,7 @@ class RunDirectory:
         """The run, locked: a new one, or the one that is there."""
         if is_run(self.path):
             return Run.resume(self.path, device=device)
-        return Run.create(self.path, self.config, space=space, device=device)
+        return Run.create(self.path, self.config, space=space, device=device, initial=self.initial)
 
 
 def describe_environment(device: str | None = None) -> dict[str, Any]:

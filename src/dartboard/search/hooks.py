@@ -50,8 +50,8 @@ class Temperature(Hook):
             )
 
     def on_epoch_start(self, searcher: "Searcher") -> None:
-        warmup = searcher.plan.warmup
-        fraction = max(searcher.epoch - warmup, 0) / max(searcher.plan.epochs - 1 - warmup, 1)
+        plan = searcher.plan.at(searcher.epoch)
+        fraction = max(searcher.epoch - plan.warmup, 0) / max(plan.epochs - 1 - plan.warmup, 1)
         relaxation: Any = searcher.relaxation  # it has a temperature: see `check`
         relaxation.temperature = SCHEDULES[self.schedule](self.start, self.end, fraction)
 
@@ -80,7 +80,7 @@ class Exploration(Hook):
         fraction = self.fraction
         if fraction == "auto":
             most = max(cell.shape[1] for _, cell in searcher.space.groups)
-            fraction = exploration_rate(most, searcher.plan.arch_steps)
+            fraction = exploration_rate(most, searcher.plan.at(searcher.epoch).arch_steps)
         relaxation: Any = searcher.relaxation  # it has an exploration: see `check`
         relaxation.exploration = fraction
 

@@ -170,7 +170,7 @@ def measure_epoch(searcher: "Searcher") -> EpochRecord:
         metrics |= {"hessian": eigenvalue} if math.isfinite(eigenvalue) else {}
     warnings = health.warnings(
         cells,
-        done=searcher.epoch + 1 == searcher.plan.epochs,
+        done=searcher.epoch + 1 == searcher.plan.at(searcher.epoch).epochs,
         learns=searcher.update is not None,
         accuracy=metrics["valid_accuracy"],
         discrete=metrics.get("discrete_accuracy"),

@@ -18,13 +18,13 @@ from torch.optim import Optimizer
 
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
-from dartboard.engine.config import SCHEDULES, ScheduleLengths
+from dartboard.engine.config import SCHEDULES
 from dartboard.engine.hooks import AnyHook
 from dartboard.engine.loop import UNSTARTED, Loop
 from dartboard.engine.process import RngScope, peak_memory
 from dartboard.engine.state import capture, copied, restore
 from dartboard.engine.step import Stepper, check_step
-from dartboard.errors import CheckpointError, OptionError, RunError, Stopped
+from dartboard.errors import CheckpointError, CompositionError, OptionError, RunError, Stopped
 from dartboard.runs import Run
 from dartboard.search.build import build_objective, build_optimizer, make_evaluation_batches, make_loaders
 from dartboard.search.config import Named, SearchOptions, build, recorded_config, resolve_search
@@ -99,8 +99,9 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         super().__init__(parts.options, device=device, run=open_run, hooks=all_hooks, group=group)
         self.loaders = make_loaders(self.data, self.method, self.options, self.device, group)
         epochs = self.options.epochs if self.method.trains else 0
-        warmup = self.method.warmup_epochs(epochs)
-        self.plan = ScheduleLengths(epochs, self.loaders.train.steps, self.options.batch, warmup)
+        steps = self.loaders.train.steps
+        first = self.options.lengths(steps, epochs=epochs).at(0).epochs  # the warmup stays as it began
+        self.plan = self.options.lengths(steps, epochs=epochs, warmup=self.method.warmup_epochs(first))
         if self.plan.epochs and self.plan.warmup >= self.plan.epochs:
             raise OptionError(
                 f"the architecture is frozen for the first {self.plan.warmup} epochs and the search has "
@@ -114,7 +115,14 @@ class Searcher(Loop[EpochRecord, SearchResult]):
         self.net, self.relaxation = self.objective.net, self.objective.relaxation
         self.optimizer = build_optimizer(self.objective, options.weights)
         make = self.method.update
-        self.update: Optimizer | None = None if make is None else make(self.relaxation, self.plan)
+        # Its rate is that of the length at the start, also where more epochs were added later.
+        self.update: Optimizer | None = None if make is None else make(self.relaxation, self.plan.at(0))
+        if self.plan.history and getattr(self.update, "fixed_horizon", False):
+            raise CompositionError(
+                f"{type(self.update).__name__} drops candidates that cannot win in the steps it was made "
+                f"for, so that a search of {self.plan.at(0).epochs} epochs cannot be given other epochs; "
+                "start a new search"
+            )
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         parts = self.method.gradient, self.update, options.weights.clip, scaler
         self.stepper = Stepper(
@@ -143,9 +151,13 @@ class Searcher(Loop[EpochRecord, SearchResult]):
     def _start_epoch(self) -> None:
         self.net.train()
         self.relaxation.train()
+        self._set_lr(self.learning_rate(self.epoch))
+
+    def learning_rate(self, epoch: int) -> float:
+        """The learning rate of the weights in an epoch."""
         weights = self.options.weights
-        lr = SCHEDULES[weights.schedule](weights.lr, weights.lr_end, self.epoch / self.plan.epochs)
-        self._set_lr(lr)
+        fraction = epoch / self.plan.at(epoch).epochs
+        return SCHEDULES[weights.schedule](weights.lr, weights.lr_end, fraction)
 
     def train_step(self) -> None:
         """One step: moves the architecture, unless it is frozen or has no parameters, and the weights."""

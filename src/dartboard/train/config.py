@@ -10,7 +10,7 @@ In YAML a training reads like this; what is left out has a default:
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,8 +21,11 @@ from dartboard.config.loader import ConfigLoader, merge_layers
 from dartboard.config.schema import Count, Options
 from dartboard.data import DATASETS, Dataset
 from dartboard.engine.config import SCHEDULES, DataOptions, LoopOptions, NetOptions, WeightOptions
+from dartboard.errors import OptionError
+from dartboard.nn.model_file import BEST
 from dartboard.plugins import check_plugins
 from dartboard.runs import Run, RunReader
+from dartboard.runs.directory import INIT
 from dartboard.runs.lookup import data_of_run, find_genotype, home_of, space_name, space_of_run
 from dartboard.runs.store import RunDirectory
 from dartboard.search.config import (
@@ -47,7 +50,9 @@ from dartboard.space import (
     decode,
     load_space,
 )
+from dartboard.train.initial_weights import InitialWeights, read_weights, recorded_weights
 from dartboard.train.recipes import RECIPES
+from dartboard.train.record import TrainResult
 from dartboard.utils.progress import Progress
 
 
@@ -151,10 +156,23 @@ class TrainSettings(TrainOptions):
     plugins: tuple[str, ...] = Field(default=(), description="full paths of the plugins it needs")
 
 
+class InitOptions(Options):
+    """What the weights are at the start."""
+
+    weights: str | None = Field(
+        default=None,
+        description="a run of a training or a .safetensors file to take them from; by default they are drawn",
+    )
+    sha256: str | None = Field(
+        default=None, pattern="^[0-9a-f]{64}$", description="checksum that their file must have"
+    )
+
+
 class TrainConfig(TrainSettings):
     """Everything it takes to repeat a training: the same values give the same result."""
 
     cell: str = Field(description="a genotype, in any notation")
+    init: InitOptions = InitOptions()
 
 
 TRAIN = ConfigLoader(TrainConfig, RECIPES, "DARTBOARD_TRAIN_")
@@ -168,10 +186,15 @@ class TrainParts:
     data: Dataset
     options: TrainOptions
     facts: dict[str, Any]
+    init: InitialWeights | None = None
 
 
-def build(config: TrainConfig, space: SearchSpace, progress: Progress | None = None) -> TrainParts:
+def build(
+    config: TrainConfig, space: SearchSpace, progress: Progress | None = None, *, run: Path | None = None
+) -> TrainParts:
     """The parts that a configuration names; the cells go into the stack of `space`.
+
+    `run` is the run that is resumed, which has the weights that it started from.
 
     Raises:
         DartboardError: If there is no such data set, or the cell or an option does not fit.
@@ -180,17 +203,30 @@ def build(config: TrainConfig, space: SearchSpace, progress: Progress | None = N
     SCHEDULES[config.weights.schedule]  # fail fast on an unknown schedule
     space = adopt(space, decode(config.cell))
     data = load_images(config.data.name, config.data.loading(progress))
-    return TrainParts(space, data, train_options(config), facts(config))
+    return TrainParts(space, data, train_options(config), facts(config), initial_weights(config, run))
 
 
 def facts(config: TrainConfig) -> dict[str, Any]:
     """What the models of a training say of where they come from."""
-    return {"data": full_name(config.data.name, DATASETS), "seed": config.seed}
+    origin = {} if config.init.weights is None else {"init": config.init.model_dump()}
+    return {"data": full_name(config.data.name, DATASETS), "seed": config.seed} | origin
+
+
+def initial_weights(config: TrainConfig, run: Path | None = None) -> InitialWeights | None:
+    """The weights that a training starts from, None if they are drawn; a run that exists has its own copy."""
+    if config.init.weights is None:
+        return None
+    if run is not None:
+        return recorded_weights(run, config.init.weights)
+    return read_weights(config.init.weights, config.init.sha256)
 
 
 def train_options(config: TrainConfig) -> TrainOptions:
     """The options of the training loop: everything but the names."""
-    names: dict[str, Any] = {"kind": True, "cell": True, "space": True, "plugins": True, "data": SOURCE}
+    names: dict[str, Any] = {
+        "data": SOURCE,
+        **dict.fromkeys(("kind", "cell", "init", "space", "plugins"), True),
+    }
     return TrainOptions.model_validate(config.model_dump(exclude=names))
 
 
@@ -202,12 +238,16 @@ def resolved(config: TrainConfig, space: str, cells: int) -> dict[str, Any]:
     values["space"]["name"] = full_name(space, SPACES)
     values["net"]["cells"] = cells
     values["data"]["name"] = full_name(config.data.name, DATASETS)
+    if config.init.weights is not None:
+        values["init"]["weights"] = str(Path(config.init.weights).resolve())
     first = ("kind", "cell", "space", "data")
     return {key: values[key] for key in (*first, *(key for key in values if key not in first))}
 
 
 CellArgument = SearchSpace | Genotype | SearchResult | RunReader | str | Path
 """Cells to train: as a discrete space, a genotype, what a search has found, or a text for one of them."""
+InitArgument = str | Path | RunReader | TrainResult | InitialWeights | Mapping[str, Any]
+"""Weights to start from: a run of a training, its result, a file, or the settings `weights` and `sha256`."""
 
 
 def load_config(
@@ -218,11 +258,14 @@ def load_config(
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
     words: Iterable[str] = (),
+    run: Path | None = None,
 ) -> tuple[TrainConfig, SearchSpace]:
     """The settings of a training, and the space whose stack the cells go into.
 
     The cell of a search is trained on the images of the search, in the size that they had there, unless other
-    images are named. The other arguments are those of `ConfigLoader.load`.
+    images are named. Where weights are taken from a file, its checksum is recorded, and the width and depth
+    of the network are those of the file unless others are named. `run` is a run that has these weights.
+    The other arguments are those of `ConfigLoader.load`.
 
     Raises:
         DartboardError: If there is no such cell, recipe or setting.
@@ -234,9 +277,14 @@ def load_config(
         TRAIN.load, recipe=recipe, file=file, environment=environment, flags=layer, words=list(words)
     )
     data = data_of_run(place) if place else {}
-    config = load(base={"data": {key: value for key, value in data.items() if key == "name"}})
+    base: dict[str, Any] = {"data": {key: value for key, value in data.items() if key == "name"}}
+    config = load(base=base)
     if config.data.name == data.get("name"):
-        config = load(base={"data": data})
+        base = {"data": data}
+        config = load(base=base)
+    if (weights := initial_weights(config, run)) is not None:
+        init = InitOptions(weights=weights.path, sha256=weights.sha256)
+        config = load(base=base | {"net": weights.net_settings}).model_copy(update={"init": init})
     if config.space.name is not None:
         return config, load_space(config.space.name)
     return config, space or (space_of_run(place) if place else None) or home_of(genotype)
@@ -263,6 +311,7 @@ def resolve_training(
     recipe: str | None,
     run: Run | str | Path | None,
     settings: Mapping[str, Any],
+    init: InitArgument | None = None,
 ) -> tuple[TrainParts, RunDirectory | None]:
     """The parts of a training, and the run directory to create or to resume; see `Trainer` for the arguments.
 
@@ -271,16 +320,27 @@ def resolve_training(
     """
     check_settings(options, recipe, settings)
     plain = not settings and recipe is None and not isinstance(run, str | Path)
+    weights, source = _find_weights(init)
     if plain and isinstance(cell, SearchSpace) and isinstance(data, Dataset):
-        return TrainParts(cell, data, options or TrainOptions(), {}), None
-    settings = dict(settings)
+        weights = weights or (None if source.weights is None else read_weights(source.weights, source.sha256))
+        return TrainParts(cell, data, options or TrainOptions(), {}, weights), None
+    kept = None
+    if isinstance(run, str | Path):
+        if weights is not None:
+            raise OptionError(
+                "a run directory records the file of the weights it starts from; give init a path"
+            )
+        source, kept = _kept_weights(source, Path(run))
+    settings = {**settings, "init": source.model_dump()}
     named = {} if data is None or isinstance(data, Dataset) else {"data": data}
     stack = settings.pop("space", None)
     if stack is not None and not isinstance(stack, SearchSpace):
         named["space"] = stack
-    layers = [{} if options is None else options.model_dump(), settings, path_names(named)]
+    shape = {} if weights is None else {"net": weights.net_settings}
+    layers = [shape, {} if options is None else options.model_dump(), settings, path_names(named)]
     flags = merge_layers([TRAIN.normalize(layer) for layer in layers])
-    config, space = load_config(cell, recipe=recipe, flags=flags)
+    config, space = load_config(cell, recipe=recipe, flags=flags, run=kept)
+    weights = weights or initial_weights(config, kept)
     space = stack if isinstance(stack, SearchSpace) else space
     check_plugins(config.plugins)
     SCHEDULES[config.weights.schedule]  # fail fast on an unknown schedule
@@ -289,10 +349,34 @@ def resolve_training(
         check_recordable({"data"} if isinstance(data, Dataset) else set())
         place = "" if isinstance(stack, SearchSpace) else _find_cell(cell)[2]
         directory = _run_directory(Path(run), config, space, place)
+        directory = replace(directory, initial=b"" if weights is None else weights.data)
     if isinstance(data, Dataset):
         cells = adopt(space, decode(config.cell))
-        return TrainParts(cells, data, train_options(config), {}), directory
-    return build(config, space), directory
+        return TrainParts(cells, data, train_options(config), {}, weights), directory
+    return replace(build(config, space, run=kept), init=weights), directory
+
+
+def _find_weights(init: InitArgument | None) -> tuple[InitialWeights | None, InitOptions]:
+    """Weights that are at hand, and the settings that name those which are not."""
+    if isinstance(init, TrainResult):
+        if init.run is None:
+            return InitialWeights("", init.models[BEST]), InitOptions()
+        init = init.run
+    if isinstance(init, InitialWeights):
+        return init, InitOptions()
+    if isinstance(init, Mapping):
+        return None, TRAIN.validate({"cell": "", "init": path_names(init)}).init
+    source = init.path if isinstance(init, RunReader) else init
+    return None, InitOptions(weights=None if source is None else str(source))
+
+
+def _kept_weights(source: InitOptions, run: Path) -> tuple[InitOptions, Path | None]:
+    """The same source, and the run that has a copy of its weights if they are not there any more."""
+    if source.weights is None or Path(source.weights).exists() or not (run / INIT).is_file():
+        return source, None
+    recorded = TRAIN.validate(RunReader.read(run).config).init
+    path = Path(source.weights).resolve()
+    return (recorded, run) if recorded.weights in (str(path), str(path / BEST)) else (source, None)
 
 
 def _run_directory(path: Path, config: TrainConfig, space: SearchSpace, place: str) -> RunDirectory:

@@ -15,7 +15,6 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from dartboard.data import Batch, Dataset
 from dartboard.distributed.group import SINGLE, Group
-from dartboard.engine.config import ScheduleLengths
 from dartboard.engine.hooks import AnyHook, LoopHook
 from dartboard.engine.loop import Loop
 from dartboard.engine.process import peak_memory
@@ -32,7 +31,8 @@ from dartboard.space.files import space_to_json
 from dartboard.space.genotype import Genotype
 from dartboard.tasks import Evaluation, measure
 from dartboard.train.build import build_objective, learning_rate, make_loaders, mix
-from dartboard.train.config import CellArgument, TrainOptions, resolve_training
+from dartboard.train.config import CellArgument, InitArgument, TrainOptions, resolve_training
+from dartboard.train.initial_weights import take_weights
 from dartboard.train.record import Best, TrainRecord, TrainResult
 
 log = logging.getLogger(__name__)
@@ -52,6 +52,8 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         data: The images, the name of a data set, file or folder, or settings such as `{"name": "digits",
             "pad": 1}`; None for the images of the run that found the cell.
         options: All other settings; or they are given by name, and not with a recipe.
+        init: Weights to start from instead of drawing them: a run of a training (its best epoch), its result,
+            or a file in the format of safetensors. The network must be the same but for its classes.
         recipe: Name of a recipe, whose values are taken where nothing else is given.
         device: Where to compute.
         run: Where to write; None writes nothing. A path is a run directory, which `fit` creates like the
@@ -69,6 +71,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         epoch: The number of complete epochs.
         step: The number of steps taken, over all epochs.
         best: The best epoch so far.
+        taken: Which tensors were taken from `init`, as a message; "" without it.
 
     Examples:
         >>> from dartboard import Trainer
@@ -87,6 +90,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         data: Dataset | Named | None = None,
         options: TrainOptions | None = None,
         *,
+        init: InitArgument | None = None,
         recipe: str | None = None,
         device: torch.device | str = "cpu",
         run: Run | str | Path | None = None,
@@ -96,7 +100,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         **settings: Any,
     ) -> None:
         parts, self.run_directory = resolve_training(
-            cell, data, options, recipe=recipe, run=run, settings=settings
+            cell, data, options, recipe=recipe, run=run, settings=settings, init=init
         )
         open_run = run if isinstance(run, Run) else None
         super().__init__(parts.options, device=device, run=open_run, hooks=hooks, group=group)
@@ -104,8 +108,10 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         self.space = parts.space if cells is None else parts.space.resized(cells)
         self.data, self.facts = parts.data, parts.facts if facts is None else dict(facts)
         self.loaders = make_loaders(self.data, self.options, self.device, group)
-        self.plan = ScheduleLengths(self.options.epochs, self.loaders.train.steps, self.options.batch)
+        self.plan = self.options.lengths(self.loaders.train.steps)
         self.best = Best()
+        self._init = parts.init
+        self.initial = b"" if parts.init is None else parts.init.data
         self._models: dict[str, bytes] = {}
         self._history: list[Mapping[str, Any]] = []
         self._begin()
@@ -114,6 +120,9 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         options = self.options
         self.objective = build_objective(self.space, self.data, options, self.device, self.group)
         self.net = self.objective.net
+        if self._init is not None:  # after all draws, which are those of a training from scratch
+            taken = take_weights(self.net, self._init, self.data.classes)
+            self.taken = f"starting from {self._init.path or 'the weights of a result'}: {taken}"
         self.optimizer = build_optimizer(self.objective, options.weights)
         scaler = GradScaler(self.device.type) if options.precision == "fp16" else None
         self.stepper = Stepper(
@@ -136,23 +145,33 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         averaged: CellNet = self.average.module  # type: ignore[assignment]
         return averaged
 
+    def _run(self) -> TrainResult:
+        if self.taken and not self.step:
+            log.info("%s", self.taken)
+        return super()._run()
+
     def _close(self) -> None:
         self.loaders.train.close()
 
     def _start_epoch(self) -> None:
         self.net.train()
         net = self.options.net
-        fraction = self.epoch / self.plan.epochs if net.drop_path_schedule == "linear" else 1.0
+        epochs = self.plan.at(self.epoch).epochs
+        fraction = self.epoch / epochs if net.drop_path_schedule == "linear" else 1.0
         self.net.drop_path = net.drop_path * fraction
-        self._set_rate(self.epoch / self.plan.epochs)
+        self._set_lr(self.learning_rate(self.epoch))
 
-    def _set_rate(self, fraction: float) -> None:
-        self._set_lr(learning_rate(self.options.weights, fraction, self.plan.epochs))
+    def learning_rate(self, epoch: int) -> float:
+        """The learning rate in an epoch; at its first step where it changes with every step."""
+        epochs = self.plan.at(epoch).epochs
+        return learning_rate(self.options.weights, epoch / epochs, epochs)
 
     def train_step(self) -> None:
         """One step of the weights, and of their moving average."""
         if self.options.weights.by == "step":
-            self._set_rate(self.step / (self.plan.epochs * self.plan.steps))
+            epochs = self.plan.at(self.epoch).epochs
+            fraction = self.step / (epochs * self.plan.steps)
+            self._set_lr(learning_rate(self.options.weights, fraction, epochs))
         batch = self.loaders.train.batch(self.step)
         examples: tuple[Tensor, Tensor] = batch
         labels = batch.y
@@ -208,7 +227,7 @@ class Trainer(Loop[TrainRecord, TrainResult]):
             "pieces": self.objective.micro_batches,
         }
         done = self.epoch + 1
-        if done % self.options.evaluation.every and done < self.plan.epochs:
+        if done % self.options.evaluation.every and done < self.plan.at(self.epoch).epochs:
             return TrainRecord(self.epoch, metrics)
         part = self.measured_on
         evaluation = self.evaluate(self.used_net, part)
@@ -279,7 +298,8 @@ class Trainer(Loop[TrainRecord, TrainResult]):
         """The settings that a state must have been saved with: the cells, however their number was given."""
         values = super().settings()
         del values["net"]["cells"]
-        return {"space": space_to_json(self.space), **values}
+        init = None if self._init is None else self._init.sha256
+        return {"space": space_to_json(self.space), "init": init, **values}
 
     def extra_state(self) -> dict[str, Any]:
         """The best epoch so far, and the moving average."""

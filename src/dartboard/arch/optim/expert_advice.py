@@ -257,6 +257,8 @@ class ExpertAdvice(UpdateRule):
         (tensor([[1., 0.]]), tensor([[ True, False]]))
     """
 
+    fixed_horizon = True  # what was dropped could not win before the horizon, and could after it
+
     def __init__(
         self,
         params: ParamsT,

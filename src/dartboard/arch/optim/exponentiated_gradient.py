@@ -21,7 +21,13 @@ State = MutableMapping[str, Tensor]
 
 
 class UpdateRule(Optimizer):
-    """A torch optimizer that checks its groups when it gets them and updates in `_update`."""
+    """A torch optimizer that checks its groups when it gets them and updates in `_update`.
+
+    Attributes:
+        fixed_horizon: Whether the number of steps must not change after the first of them.
+    """
+
+    fixed_horizon = False
 
     @abstractmethod
     def _check_group(self, group: ParamGroup) -> None:

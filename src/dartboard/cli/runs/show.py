@@ -76,11 +76,23 @@ def _head(entry: RunSummary, config: Mapping[str, Any], width: int) -> Iterator[
             pairs = config[name].items() if isinstance(config[name], dict) else ()
             text = ", ".join(f"{key} {value}" for key, value in pairs) or str(config[name])
             values.append((name, text, ""))
+    values += [(name, text, "") for name, text in _origins(config)]
     yield Text(printable(str(entry.path)), "bold")
     for name, text, style in values:
         for line in labeled(name, printable(text), width):
             line.stylize(style)
             yield line
+
+
+def _origins(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The weights that a run started from, and the lengths that its schedules have had."""
+    init, history = config.get("init"), config.get("schedule_history")
+    if isinstance(init, Mapping) and init.get("weights"):
+        checksum = f", sha256 {init['sha256']}" if init.get("sha256") else ""
+        yield "from", f"{init['weights']}{checksum}"
+    if isinstance(history, list) and all(isinstance(entry, Mapping) for entry in history) and history:
+        parts = [f"for {entry.get('epochs')} epochs until epoch {entry.get('until')}" for entry in history]
+        yield "schedule", ", then ".join([*parts, f"for {config.get('epochs')}"])
 
 
 def _result(result: Mapping[str, Any], accuracy: float | None) -> Iterator[Text]:

@@ -53,6 +53,12 @@ function range(chart) {
   return { range: [Math.max(middle - 0.06, -0.01), Math.min(middle + 0.06, 1.01)] };
 }
 
+// Where schedules of another length begin.
+function seams(chart) {
+  const line = { color: color("--soft"), width: 1, dash: "dash" };
+  return chart.seams.map((x) => ({ type: "line", x0: x, x1: x, yref: "paper", y0: 0, y1: 1, line }));
+}
+
 function layout(chart) {
   const ink = color("--ink"), soft = color("--soft"), line = color("--line");
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line, tickfont: { color: soft }, automargin: true };
@@ -64,7 +70,7 @@ function layout(chart) {
     font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: ink },
     margin: { l: 44, r: 12, t: chart.lines.length > 1 ? 8 + 20 * Math.min(rows, 3) : 10, b: 40 },
     showlegend: chart.lines.length > 1, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 } },
-    hovermode: "x unified", hoverlabel: { bgcolor: color("--card"), bordercolor: line, font: { color: ink } },
+    shapes: seams(chart), hovermode: "x unified", hoverlabel: { bgcolor: color("--card"), bordercolor: line, font: { color: ink } },
     xaxis: { ...axis, title: { text: "epoch", font: { color: soft }, standoff: 6 }, tickformat: "d", ...steps },
     yaxis: {
       ...axis, title: { text: plain(chart.axis), font: { color: soft }, standoff: 8 },

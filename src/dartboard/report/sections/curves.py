@@ -1,8 +1,10 @@
 """Searches over their epochs: entropy, accuracy, loss and whatever else was measured, and what went wrong."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dartboard.report.charts import (
+    SEAMS,
     Chart,
     ChartLine,
     Quantity,
@@ -34,7 +36,7 @@ def curves(context: ReportContext) -> Section | None:
     """Charts over epochs, of one search or of groups of them."""
     single, charts = context.single_search, []
     if single is not None:
-        charts = _search_charts(context, single)
+        charts = [replace(chart, seams=single.info.seams) for chart in _search_charts(context, single)]
     else:
         groups = {label: [search.rows for search in group] for label, group in context.groups.items()}
         for name, (quantity, axis, is_fraction) in COMPARED.items():
@@ -45,9 +47,11 @@ def curves(context: ReportContext) -> Section | None:
     charts = [chart for chart in charts if chart.has_curve]
     if not charts:
         return None
+    has_seams = any(chart.seams for chart in charts)
     has_bands = any(line.std for chart in charts for line in chart.lines)
     about = "Lines are means over seeds; bands reach one standard deviation to either side."
-    return Section("curves", "Curves", "curves.html", about=about if has_bands else "", charts=charts)
+    about = SEAMS if has_seams else about if has_bands else ""
+    return Section("curves", "Curves", "curves.html", about=about, charts=charts)
 
 
 def _search_charts(context: ReportContext, search: SearchRun) -> list[Chart]:

@@ -1,8 +1,9 @@
 """What came out: the arms of protocols, the searches of a comparison, and networks trained from scratch."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from dartboard.report.charts import DASHES, Chart, ChartLine, curve_of, lines_of, metric
+from dartboard.report.charts import DASHES, SEAMS, Chart, ChartLine, curve_of, lines_of, metric
 from dartboard.report.report_runs import SearchRun, TrainRun
 from dartboard.report.sections.base import (
     DASH,
@@ -105,6 +106,7 @@ def trainings(context: ReportContext) -> Section | None:
     runs = context.runs.trainings
     if not runs:
         return None
+    seams = runs[0].info.seams if len(runs) == 1 else []
     charts = _single_charts(runs[0]) if len(runs) == 1 else _comparison_charts(runs)
     split, classes = _class_accuracies(runs[0]) if len(runs) == 1 else ("", [])
     table = _results_table(runs) if context.searches or len(runs) > 1 else None
@@ -113,7 +115,8 @@ def trainings(context: ReportContext) -> Section | None:
         "Trained from scratch" if context.searches else "Training",
         "training.html",
         {"table": table, "split": split, "classes": classes},
-        charts=[chart for chart in charts if chart.has_curve],
+        about=SEAMS if seams else "",
+        charts=[replace(chart, seams=seams) for chart in charts if chart.has_curve],
     )
 
 
