@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import torch
 
 from dartboard.diagnostics.ranks import run_in_processes
 from dartboard.diagnostics.short_run import (
     CELL,
-    COMPILED_SPACE,
+    SMALLEST,
     STEPS,
     ShortRun,
     Snapshot,
@@ -44,6 +44,7 @@ EXACT = {"loss": 0.0, "architecture": 0.0, "weights": 0.0}
 PROCESSES = 2
 TOGETHER = f"{PROCESSES} processes"
 State = Literal["ok", "FAILED", "skipped"]
+T = TypeVar("T")
 
 
 class NotHereError(Exception):
@@ -216,15 +217,20 @@ class DeviceCheck:
         return rows
 
     def _run(self, method: str, settings: Mapping[str, Any] | None = None, **options: Any) -> ShortRun:
-        """A search on the device, by deterministic kernels if it has them all."""
-        chosen = {"deterministic": not self._missing, **(settings or {})}
+        """A search on the device."""
+        return self._deterministic(
+            lambda chosen: run_search(method, self._device, {**chosen, **(settings or {})}, **options)
+        )
+
+    def _deterministic(self, run: Callable[[Mapping[str, Any]], T]) -> T:
+        """Runs with settings for deterministic kernels, if the device has all that are needed."""
         try:
-            return run_search(method, self._device, chosen, **options)
+            return run({"deterministic": not self._missing})
         except RuntimeError as error:
             if self._missing or "deterministic" not in str(error):
                 raise
             self._missing = str(error).split()[0]
-        return self._run(method, settings, **options)
+        return run({"deterministic": False})
 
     def _reference(self, method: str) -> ShortRun:
         """What the CPU computes."""
@@ -276,13 +282,13 @@ class DeviceCheck:
             raise NotHereError("torch.compile needs a C++ compiler")
         if self._device.type == "cuda" and importlib.util.find_spec("triton") is None:
             raise NotHereError("torch.compile needs the package triton")
-        reference = run_search(method, torch.device("cpu"), space=COMPILED_SPACE)
-        run = self._run(method, {"compile": True}, space=COMPILED_SPACE)
+        reference = run_search(method, torch.device("cpu"), space=SMALLEST)
+        run = self._run(method, {"compile": True}, space=SMALLEST)
         return Comparison(compare(run.snapshots[STEPS], reference.snapshots[STEPS]), FULL)
 
     def _train(self, _: str) -> Comparison:
         reference, _model = run_training(torch.device("cpu"))
-        run, self._model = run_training(self._device, {"deterministic": not self._missing})
+        run, self._model = self._deterministic(partial(run_training, self._device))
         return Comparison(compare(run.snapshots[STEPS], reference.snapshots[STEPS]), FULL)
 
     def _export(self, name: str) -> Comparison:

@@ -20,16 +20,21 @@ from dartboard.nn.model_file import Model
 from dartboard.runs.checkpoint import from_bytes, to_bytes
 from dartboard.search import Searcher, SearchOptions, make_method
 from dartboard.search.record import measure_epoch, to_json
-from dartboard.space import get_space
+from dartboard.space import Cell, Edge, SearchSpace, Stack, get_space
+from dartboard.space.catalog import stacked
 from dartboard.train import Trainer, TrainOptions
 
 STEPS = 2
 """Steps after which states are compared, and one is saved to be resumed."""
-SPACE, COMPILED_SPACE = "darts", "nano"
-"""The space of most checks, which has most ops, and the one that is compiled, which takes seconds."""
-CELLS, CHANNELS = 3, 8
+SPACE, CELLS, CHANNELS = "darts", 3, 8
 """A normal cell and two reductions; 8 channels are the fewest of which a part can be passed (PC-DARTS)."""
 CELL = "darts-v2"
+SMALLEST = stacked(
+    "smallest",
+    Cell(1, 2, (Edge(0, 1, ("skip_connect", "nor_conv_1x1")),), (1,), adapt=False),
+    Stack(1, reduce="residual", stages=1, stem=1, head_norm=True, pool_norm=False),
+)
+"""One cell with one edge, for what would take minutes on a larger space."""
 CLASSES, BATCH, SIZE, EPOCH_STEPS = 4, 8, 8, 4
 SETTINGS: dict[str, Any] = {
     "epochs": 25,
@@ -133,7 +138,7 @@ def run_search(
     device: torch.device,
     settings: Mapping[str, Any] | None = None,
     *,
-    space: str = SPACE,
+    space: SearchSpace | None = None,
     steps: int = STEPS,
     start: bytes | None = None,
     group: Group = SINGLE,
@@ -146,7 +151,7 @@ def run_search(
         method: Its name.
         device: Where to compute.
         settings: What differs from `SETTINGS`.
-        space: The name of the space, whose stack gets `CELLS` cells.
+        space: The space; None for `SPACE` with `CELLS` cells.
         steps: The number of the last step.
         start: A checkpoint to start from.
         group: The processes that search together.
@@ -156,12 +161,12 @@ def run_search(
     """
     parts = replace(make_method(method), warmup=0)
     options = SearchOptions.model_validate(merge(SETTINGS, {"health": {"examples": BATCH}}, settings or {}))
-    probe, stack = Probe(steps, start), get_space(space).resized(CELLS)
-    searcher = Searcher(stack, parts, random_images(), options, device=device, hooks=[probe], group=group)
+    probe, space = Probe(steps, start), space or get_space(SPACE).resized(CELLS)
+    searcher = Searcher(space, parts, random_images(), options, device=device, hooks=[probe], group=group)
     try:
         choice = searcher.fit().genotype  # nothing is trained
     except Stopped:
-        if group.size > 1:
+        if group.size > 1 or options.compile:  # measuring would compile other graphs
             return ShortRun(probe.snapshots)
         choice = measure_epoch(searcher).genotype
     return ShortRun(probe.snapshots, probe.saved, to_json(choice))
