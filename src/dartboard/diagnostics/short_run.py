@@ -106,7 +106,7 @@ def take_snapshot(loop: Loop[Any, Any]) -> Snapshot:
     """The state of a loop as far as it is compared, in the host's memory."""
     losses = {name: torch.tensor(mean) for name, mean in loop.meter.read().items() if name.endswith("loss")}
     weights = {name: value for name, value in loop.net.state_dict().items() if value.is_floating_point()}
-    strengths = {}
+    strengths: dict[str, Tensor] = {}
     if isinstance(loop, Searcher):
         for group, strength in loop.relaxation.strengths().items():
             strengths |= {f"{group} ops": strength.ops, f"{group} edges": strength.edges}
