@@ -37,7 +37,8 @@ STANDS_ON: dict[str, tuple[str, ...]] = {
     "export": ("nn", "runs"),
     "report": ("analysis", "scoreboard"),
     "integrations": ("train", "viz"),
-    "cli": ("export", "integrations", "report", "sweep"),
+    "diagnostics": ("train",),
+    "cli": ("diagnostics", "export", "integrations", "report", "sweep"),
     "__main__": ("cli",),
 }
 # Parts beside the order: every folder may use them, and they use only each other.

@@ -1,6 +1,5 @@
 """Searches and trainings that several processes share, started by the program itself."""
 
-import ipaddress
 import json
 import os
 import shutil
@@ -9,7 +8,6 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,6 +23,7 @@ from dartboard.errors import DistributedError
 from dartboard.runs import Run, list_checkpoints
 from helpers.kills import PATIENCE, running_process
 from helpers.ranks import free_port
+from helpers.sockets import listening
 
 PROGRAM = Path(sys.executable).with_name("dartboard")
 SEARCH = (
@@ -190,29 +189,6 @@ def test_an_interrupt_ends_a_process_that_waits_for_others() -> None:
         assert process.wait(timeout=20) == -signal.SIGINT
 
 
-def listening(process: int) -> list[str]:
-    """The addresses at which a process and its descendants accept connections."""
-    family, parents = {process}, {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    while more := {child for child, parent in parents.items() if parent in family} - family:
-        family |= more
-    inodes = set()
-    for member in family:
-        with suppress(OSError):
-            inodes |= {str(link.readlink()) for link in Path(f"/proc/{member}/fd").iterdir()}
-    found = []
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            _, local, _, state, *_, inode = line.split()[:10]
-            if state == "0A" and f"socket:[{inode}]" in inodes:
-                raw = bytes.fromhex(local.partition(":")[0])
-                words = b"".join(raw[start : start + 4][::-1] for start in range(0, len(raw), 4))
-                found.append(str(ipaddress.ip_address(words)))
-    return found
-
-
 def stores(ranks: dict[str, int]) -> set[Path]:
     """The files in which ranks meet."""
     return {
@@ -234,7 +210,7 @@ def test_nobody_else_can_reach_the_processes(tmp_path: Path) -> None:
         launcher.communicate(timeout=PATIENCE)
     assert launcher.returncode == 128 + signal.SIGTERM
     assert addresses  # gloo's own
-    assert all(ipaddress.ip_address(address).is_loopback for address in addresses), addresses
+    assert all(address.is_loopback for address in addresses), addresses
     assert not store.parent.exists()
 
 

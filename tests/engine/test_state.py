@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from dartboard.distributed.group import Group
-from dartboard.engine.process import rng_states, set_rng_states
 from dartboard.engine.state import capture, copied, restore
 from dartboard.errors import CheckpointError
 from dartboard.runs import Run
 from dartboard.search import Hook
+from dartboard.utils.torch_rng import rng_states, set_rng_states
 from helpers.search_cases import search
 
 KINDS = {

@@ -4,7 +4,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from dartboard.errors import UnknownNameError
-from dartboard.nn.network import STEMS, AuxiliaryHead, Classifier, ResidualReduction
+from dartboard.nn.network import STEMS, AuxiliaryHead, Classifier, ResidualReduction, quarter_means
 from dartboard.space import get_space
 from helpers import networks
 
@@ -124,3 +124,15 @@ def test_the_auxiliary_head_is_that_of_darts(size, stride):
 def test_the_auxiliary_head_reads_any_size(size):
     with torch.device("meta"):
         assert AuxiliaryHead(4, 7)(torch.empty(2, 4, *size)).shape == (2, 7)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 2), (3, 5), (4, 7), (5, 2)])
+def test_means_of_quarters_are_adaptive_pooling(size: tuple[int, int]) -> None:
+    x = image(4, *size).requires_grad_()
+    y = x.detach().clone().requires_grad_()
+    means, pooled = quarter_means(x), F.adaptive_avg_pool2d(y, 2)
+    torch.testing.assert_close(means, pooled)
+    weights = torch.arange(pooled.numel(), dtype=pooled.dtype).view_as(pooled)
+    (means * weights).sum().backward()
+    (pooled * weights).sum().backward()
+    torch.testing.assert_close(x.grad, y.grad)

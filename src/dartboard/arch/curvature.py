@@ -70,7 +70,7 @@ def _product(objective: Objective, batch: Batch) -> Product:
             along, parameters, retain_graph=True, allow_unused=True, materialize_grads=True
         )
         flat = torch.cat([row.flatten() for row in rows])
-        return np.asarray(flat.double().cpu().numpy())
+        return np.asarray(flat.cpu().double().numpy())
 
     return product
 

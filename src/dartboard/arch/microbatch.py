@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from dartboard.nn.cell import BatchRows
 from dartboard.relax import RngState
 from dartboard.relax.base import Relaxation
+from dartboard.utils.torch_rng import rng_states, set_rng_states
 
 Batch = tuple[Tensor, Tensor]
 """Images [B, C, H, W] and labels [B]."""
@@ -47,16 +48,13 @@ def average_passes(
     buffers = [*net.buffers(), *relaxation.running_means()]
     start = [buffer.clone() for buffer in buffers]
     sums = [torch.zeros_like(mean) for mean in means]
-    devices = sorted({buffer.device.index for buffer in buffers if buffer.is_cuda})
+    device = parts[0].batch[0].device
     generators = [module.generator for module in relaxation.modules() if isinstance(module, RngState)]
-    cpu_rng = torch.get_rng_state()
-    cuda_rng = [(device, torch.cuda.get_rng_state(device)) for device in devices]
+    rng = rng_states(device)
     generator_states = [(generator, generator.get_state()) for generator in generators]
     for part in parts:
         _copy(buffers, start)
-        torch.set_rng_state(cpu_rng)
-        for device, state in cuda_rng:
-            torch.cuda.set_rng_state(state, device)
+        set_rng_states(device, rng)
         for generator, state in generator_states:
             generator.set_state(state)
         yield part

@@ -16,6 +16,7 @@ from dartboard.nn.mixture import Mixture
 from dartboard.nn.network import CellNet
 from dartboard.relax.base import Relaxation
 from dartboard.tasks import Classification, Task
+from dartboard.utils.torch_rng import preserve_rng
 
 __all__ = ["Batch", "Objective", "Precision", "frozen", "gradients"]
 
@@ -127,7 +128,7 @@ class Objective:
         """
         x, y = batch
         named, auxiliary = dict(zip(self._names, weights, strict=True)), bool(self.task.auxiliary)
-        with torch.random.fork_rng([x.device] if x.is_cuda else []):
+        with preserve_rng(x.device):
             outputs = self._outputs(x, self.relaxation(), auxiliary=auxiliary, rows=rows, weights=named)
         return self.task.loss(outputs, y)
 

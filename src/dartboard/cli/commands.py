@@ -39,6 +39,7 @@ COMMANDS = {
     "oracle": "dartboard.cli.oracle",
     "list": "dartboard.cli.list",
     "data": "dartboard.cli.data",
+    "check": "dartboard.cli.check",
     "demo": "dartboard.cli.demo",
 }
 """The module of each command, which is imported when the command is used."""

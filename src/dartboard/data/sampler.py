@@ -24,13 +24,14 @@ def generator(*key: SupportsIndex | str) -> torch.Generator:
 
 
 def send(values: Tensor, device: torch.device) -> Tensor:
-    """Values on `device`, by a copy that does not block.
+    """Values on `device`; the copy to a GPU does not block.
 
     Random values are drawn on the CPU first, so that a run sees the same ones on every device.
     """
     if device.type == "cuda" and values.device.type == "cpu":
         values = values.contiguous().pin_memory()  # copies from pageable memory can wait for the device
-    return values.to(device, non_blocking=True)
+        return values.to(device, non_blocking=True)
+    return values.to(device)
 
 
 class EpochSampler:

@@ -48,8 +48,10 @@ def world_size() -> int:
     return int(count) if "RANK" in os.environ and count.isdecimal() else 1
 
 
-def launch(count: int, arguments: Sequence[str]) -> int:
+def launch(count: int, arguments: Sequence[str], program: str = PROGRAM) -> int:
     """Runs `dartboard ARGUMENTS` in `count` processes that share the work; returns the exit code.
+
+    `program` is the Python source that they run instead of the command line.
 
     When one of them fails the others are ended too. SIGINT and SIGTERM are passed on to all of them, which
     save and stop.
@@ -75,7 +77,7 @@ def launch(count: int, arguments: Sequence[str]) -> int:
                     if caught:
                         break
                     own = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-                    command = [sys.executable, "-P", "-c", PROGRAM, *arguments]
+                    command = [sys.executable, "-P", "-c", program, *arguments]
                     # In sessions of their own: Ctrl-C in a terminal reaches each of them once, from here.
                     processes.append(subprocess.Popen(command, env=shared | own, start_new_session=True))  # noqa: S603
                 if caught and signaled != {process.pid for process in processes}:  # one was just starting

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dartboard.errors import OptionError
 from dartboard.runs import Run
+from dartboard.utils.torch_rng import preserve_rng, rng_states, set_rng_states
 
 WORDS = ("can't allocate memory", "CUDNN_STATUS_ALLOC_FAILED", "CUBLAS_STATUS_ALLOC_FAILED")
 """What torch says without an error class of its own: on CPUs, and in two libraries on GPUs."""
@@ -33,19 +34,6 @@ def find_device(name: str | None, what: str = "the device") -> torch.device:
     return device
 
 
-def rng_states(device: torch.device) -> dict[str, Tensor]:
-    """The state of torch's generators that a search on the device draws from."""
-    states = {"cpu": torch.get_rng_state()}
-    return states | ({"cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {})
-
-
-def set_rng_states(device: torch.device, states: dict[str, Tensor]) -> None:
-    """Puts torch's generators into a state from `rng_states`."""
-    torch.set_rng_state(states["cpu"])
-    if device.type == "cuda" and "cuda" in states:
-        torch.cuda.set_rng_state(states["cuda"], device)
-
-
 class RngScope:
     """The random state of a loop that computes on a device, apart from that of the rest of the process."""
 
@@ -56,7 +44,7 @@ class RngScope:
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Inside, torch's generators have the state of the loop; outside, that of the rest of the process."""
-        with torch.random.fork_rng([self._device] if self._device.type == "cuda" else []):
+        with preserve_rng(self._device):
             if self._states:
                 set_rng_states(self._device, self._states)
             try:

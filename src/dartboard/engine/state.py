@@ -8,10 +8,11 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from dartboard.config.schema import values_before
-from dartboard.engine.process import is_out_of_memory, rng_states, set_rng_states
+from dartboard.engine.process import is_out_of_memory
 from dartboard.errors import CheckpointError
 from dartboard.runs import flat
 from dartboard.utils.formats import check_format
+from dartboard.utils.torch_rng import rng_states, set_rng_states
 
 if TYPE_CHECKING:
     from dartboard.engine.loop import Loop

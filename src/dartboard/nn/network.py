@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -295,6 +296,16 @@ class Classifier(nn.Module):
         return logits
 
 
+def quarter_means(x: Tensor) -> Tensor:
+    """Adaptive average pooling of [B, C, H, W] to 2x2; torch's has no deterministic gradient on GPUs."""
+    rows, columns = (
+        (slice((size + 1) // 2), slice(size // 2, None))
+        for size in x.shape[2:]  # odd sizes overlap
+    )
+    means = [[x[:, :, row, column].mean(dim=(2, 3)) for column in columns] for row in rows]
+    return torch.stack([torch.stack(row, dim=-1) for row in means], dim=-2)
+
+
 class AuxiliaryHead(nn.Module):
     """DARTS' auxiliary classifier, read two thirds up the stack, for any resolution.
 
@@ -314,7 +325,7 @@ class AuxiliaryHead(nn.Module):
         x = F.relu(x)
         height, width = x.shape[2:]
         if min(height, width) < 6:
-            x = F.adaptive_avg_pool2d(x, 2)
+            x = quarter_means(x) if x.is_cuda else F.adaptive_avg_pool2d(x, 2)
         else:
             x = F.avg_pool2d(x, 5, (height - 5, width - 5))
         x = F.relu(self.squeeze_norm(self.squeeze(x)))

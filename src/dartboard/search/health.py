@@ -87,7 +87,7 @@ def measure(
     health = {}
     for group, cell in space.groups:
         ops, edges = strengths[group].ops.detach(), strengths[group].edges.detach()
-        on_host = Strength(ops.double().cpu(), edges.double().cpu())
+        on_host = Strength(ops.cpu().double(), edges.cpu().double())  # not every device has float64
         health[group] = cell_health(cell, genotype.cells[group], on_host)
     return health
 

@@ -316,4 +316,6 @@ def seconds_of(device: torch.device, act: Callable[[], object]) -> float:
     act()
     if device.type == "cuda":
         torch.cuda.synchronize(device)
+    elif device.type == "mps":
+        torch.mps.synchronize()
     return perf_counter() - start

@@ -131,7 +131,8 @@ class EvaluationCounts:
 
     def __init__(self, classes: int, device: torch.device) -> None:
         self.classes = classes
-        self.sums = torch.zeros(2, dtype=torch.float64, device=device)  # of losses, and of top-5 hits
+        wide = torch.float32 if device.type == "mps" else torch.float64  # which that does not have
+        self.sums = torch.zeros(2, dtype=wide, device=device)  # of losses, and of top-5 hits
         self.confusion = torch.zeros(classes * classes, dtype=torch.int64, device=device)
 
     def add(self, logits: Tensor, labels: Tensor) -> None:
@@ -144,7 +145,8 @@ class EvaluationCounts:
         labels = labels.to(logits.device)
         top = logits.topk(min(TOP, self.classes)).indices
         hits = (top == labels.unsqueeze(1)).sum()
-        self.sums += torch.stack([F.cross_entropy(logits.double(), labels, reduction="sum"), hits.double()])
+        loss = F.cross_entropy(logits.to(self.sums), labels, reduction="sum")
+        self.sums += torch.stack([loss, hits.to(self.sums)])
         entries = labels * self.classes + logits.argmax(1)
         self.confusion.scatter_add_(0, entries, torch.ones_like(entries))
 

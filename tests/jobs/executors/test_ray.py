@@ -1,5 +1,6 @@
 """The Ray executor, on one cluster of this machine for all tests."""
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dartboard.errors import DartboardError, OptionError, UnknownNameError
-from dartboard.jobs.executors.ray import RayExecutor, RayOptions, _connect, find_ray
+from dartboard.jobs.executors.ray import REACHABLE, RayExecutor, RayOptions, _connect, find_ray
 from dartboard.jobs.queue import JobQueue
 from dartboard.runs import Run, is_run
 from helpers.executor_checks import (
@@ -21,6 +22,7 @@ from helpers.executor_checks import (
     wait_for_results,
     wait_until,
 )
+from helpers.sockets import listening
 from helpers.sweep_cases import search_job
 
 pytestmark = pytest.mark.usefixtures("one_thread", "cluster")
@@ -47,6 +49,17 @@ def test_runs_are_those_of_this_process_and_a_failure_is_said(
     good, found = submit_good_and_bad(ray, tmp_path, data)
     assert list((tmp_path / "ray").iterdir()) == []
     assert_equals_inline(good, found)
+
+
+def test_nobody_else_can_reach_the_cluster(data: str, tmp_path: Path, ray: RayExecutor) -> None:
+    ray.submit(job := search_job(tmp_path, data, *ENDLESS))
+    wait_until(lambda: is_resumable(job.path))
+    addresses = listening(os.getpid())
+    ray.stop()
+    wait_for_results(ray, 1)
+    assert len(addresses) >= 5  # of the head: its store, a raylet (two), an agent; of the driver, of workers
+    assert all(address.is_loopback for address in addresses), addresses
+    assert REACHABLE not in os.environ
 
 
 def test_a_killed_worker_is_lost_and_its_run_goes_on(data: str, tmp_path: Path, ray: RayExecutor) -> None:

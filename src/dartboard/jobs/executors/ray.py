@@ -8,8 +8,8 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +32,8 @@ NODE_POLL = 5.0
 CONNECT_TIMEOUT = 10.0
 """Seconds that a cluster has to answer."""
 BEGUN = "begun\n"
+REACHABLE = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""The environment variable that tells Ray's processes whether a cluster may have other machines."""
 
 
 class RayOptions(Options):
@@ -196,7 +198,10 @@ def _connect(ray: ModuleType, options: RayOptions) -> None:
     ray._private.worker._worker_logs_enabled = False  # or standard output has lines about machines that fail
     if options.address is None:
         cores = None if options.jobs is None else options.jobs * options.cpus
-        ray.init("local", num_cpus=cores, object_store_memory=OBJECT_STORE, include_dashboard=False, **quiet)
+        with _loopback_only(ray):
+            ray.init(
+                "local", num_cpus=cores, object_store_memory=OBJECT_STORE, include_dashboard=False, **quiet
+            )
         return
     try:
         host, _, port = options.address.removeprefix("ray://").rpartition(":")
@@ -206,6 +211,26 @@ def _connect(ray: ModuleType, options: RayOptions) -> None:
     except (OSError, RuntimeError, ValueError) as error:
         words = f"cannot join the Ray cluster {options.address!r}: {one_line(error)}"
         raise DartboardError(f"{words}; start one with: ray start --head") from None
+
+
+@contextmanager
+def _loopback_only(ray: ModuleType) -> Iterator[None]:
+    """Inside, a cluster that is started listens on the loopback interface alone: it has no authentication.
+
+    `_node_ip_address="127.0.0.1"` does not do this: Ray takes the machine's own address for it, unless
+    clusters of several machines are switched off, as they are by default on Windows and macOS.
+    """
+    constants, before = ray._private.ray_constants, os.environ.get(REACHABLE)
+    enabled = constants.ENABLE_RAY_CLUSTER
+    constants.ENABLE_RAY_CLUSTER, os.environ[REACHABLE] = False, "0"  # of this process, of those it starts
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = enabled
+        if before is None:
+            del os.environ[REACHABLE]
+        else:
+            os.environ[REACHABLE] = before
 
 
 def _run(job: Job, flag: str, directory: str) -> JobResult:
