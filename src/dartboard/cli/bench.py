@@ -7,7 +7,6 @@ method, and queries=100 draws=200 correlation=50 of the bench itself. Ctrl-C sav
 resumes, and with more methods or seeds the table grows.
 """
 
-import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
@@ -32,7 +31,7 @@ from dartboard.cli.arguments import (
     split_executor_words,
 )
 from dartboard.cli.processes import report_stop, stop_on_signals
-from dartboard.cli.render import Terminal, progress
+from dartboard.cli.render import GAP, Terminal, print_json, progress, table_texts
 from dartboard.errors import DartboardError, OptionError, Stopped
 from dartboard.jobs.job import JobResult, Monitor
 from dartboard.utils.text import span
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from dartboard.scoreboard.scored_search import Scoring
     from dartboard.tables import Table
 
-GAP = 2
 COLORS = {"better": "green", "worse": "red"}
 """Colors of the names of methods, by their verdict."""
 FAILED = 1
@@ -285,7 +283,7 @@ def _score(
     written = [str(path) for path in score.write(out, oracle)]
     if args.json:
         facts: dict[str, Any] = {"out": str(out), "failed": failed, "written": written}
-        print(json.dumps(facts | {"table": score.table.facts()}))
+        print_json(facts | {"table": score.table.facts()})
     for name, reason in failed.items():
         print(f"dartboard: {name} failed: {reason}", file=sys.stderr)
     return FAILED if failed else 0
@@ -298,30 +296,15 @@ def print_table(table: "Scoreboard") -> None:
     every row is one line.
     """
     terminal = Terminal()
-    terminal.write(scoreboard_lines(table, terminal.width if terminal.is_terminal else sys.maxsize))
+    terminal.write(scoreboard_lines(table, terminal.table_width))
 
 
 def scoreboard_lines(table: "Scoreboard", width: int) -> Iterator[Text | str]:
     """The scoreboard in lines of at most `width` characters, unless a single column is wider."""
     units = "accuracies, regrets and differences in %"
     yield Text(f"{table.oracle}, {table.architectures:,} architectures; {units}", "bold")
-    names, *columns = zip(*table.cells(), strict=True)
-    name_width = max(map(len, names))
     styles = ["dim", *(COLORS.get(row.verdict, "cyan") for row in table.rows)]
-    blocks: list[list[list[str]]] = []  # groups of columns that stand below each other
-    room = 0
-    for column in columns:
-        wide = max(map(len, column)) + GAP
-        if not blocks or wide > room:
-            blocks.append([])
-            room = width - name_width
-        blocks[-1].append([cell.rjust(wide) for cell in column])
-        room -= wide
-    for number, block in enumerate(blocks):
-        if number:
-            yield ""
-        for row, (name, style, *cells) in enumerate(zip(names, styles, *block, strict=True)):
-            yield Text.assemble((name.ljust(name_width), style), ("".join(cells), "" if row else "dim"))
+    yield from table_texts(list(table.cells()), width, styles=styles)
     yield ""
     for remark in table.remarks:
         yield from wrap(remark, width, subsequent_indent=" " * GAP, break_on_hyphens=False)

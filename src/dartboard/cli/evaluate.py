@@ -5,7 +5,6 @@ MODEL is the directory of a training, a model's file (.safetensors), or an expor
 brought to the network's size and normalized as the network was trained.
 """
 
-import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from dartboard.cli.arguments import add_plugins, load_images, load_plugins, positive, prepare_device
-from dartboard.cli.render import Terminal, labeled, progress
+from dartboard.cli.render import Terminal, labeled, print_json, progress
 
 if TYPE_CHECKING:
     from dartboard.tasks import Evaluation
@@ -67,7 +66,7 @@ def run(args: Namespace) -> int:
     with progress() as report_progress:
         results = evaluate_network(network, images, batch=args.batch, device=device, progress=report_progress)
     if args.json:
-        print(json.dumps({"model": args.model} | results.facts()))
+        print_json({"model": args.model} | results.facts())
     else:
         _print_results(results, args.model)
     return 0

@@ -27,12 +27,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for names that the encoding does not have
-    before = sys.stdout, sys.stderr
+    before, backend = (sys.stdout, sys.stderr), os.environ.get("MPLBACKEND")
     sys.stdout, sys.stderr = (stream and VisibleStream(stream) for stream in before)
+    # Pictures are written to files; the backend of a notebook may not be installed here.
+    os.environ["MPLBACKEND"] = "agg"
     try:
         return _run(argv)
     finally:
         sys.stdout, sys.stderr = before
+        if backend is None:
+            del os.environ["MPLBACKEND"]
+        else:
+            os.environ["MPLBACKEND"] = backend
 
 
 def _run(argv: Sequence[str] | None) -> int:

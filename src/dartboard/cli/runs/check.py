@@ -4,7 +4,6 @@ Every file is compared with its checksum; sweeps, protocols and benches are chec
 exit code is 1 if a file is damaged. Runs of versions that wrote no checksums are listed as such.
 """
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from dartboard.cli.arguments import RUNS, UsageError
-from dartboard.cli.render import Terminal
+from dartboard.cli.render import Terminal, print_json
 from dartboard.utils.text import plural
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def run(args: Namespace) -> int:
     checks = [check_folder(folder) for folder in folders]
     if args.json:
         facts = [asdict(one) | {"path": str(one.path), "state": one.verdict} for one in checks]
-        print(json.dumps({"runs": facts}))
+        print_json({"runs": facts})
     else:
         terminal = Terminal()
         for one in checks:
