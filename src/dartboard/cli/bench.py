@@ -30,6 +30,7 @@ from dartboard.cli.arguments import (
     prepare_device,
     split_executor_words,
 )
+from dartboard.cli.exit_codes import FAILED
 from dartboard.cli.processes import report_stop, stop_on_signals
 from dartboard.cli.render import GAP, Terminal, print_json, progress, table_texts
 from dartboard.errors import DartboardError, OptionError, Stopped
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
 
 COLORS = {"better": "green", "worse": "red"}
 """Colors of the names of methods, by their verdict."""
-FAILED = 1
 SEARCH_FLAGS = ("jobs", "executor", "threads", "device", "fall_back")
 """Flags that only matter if there is something to search."""
 
@@ -131,6 +131,7 @@ def run(args: Namespace) -> int:
     if args.show and ignored:
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in ignored)
         raise UsageError(f"--show searches nothing; leave out {flags}")
+    args.plugin = load_plugins(args.plugin)
     args.executor_words, args.overrides = split_executor_words(args.overrides)
     config = _load_config(args)
     out = _out(args, config)
@@ -154,17 +155,16 @@ def _load_config(args: Namespace) -> "BenchConfig":
     """The settings; by default those of the bench that the directory has."""
     from dartboard.scoreboard.bench import CONFIG, read_config
 
-    plugins = load_plugins(args.plugin)
     if args.config is not None:
-        return _load_file(args, plugins, args.config)
-    out = Path(args.out) if args.out is not None else _out(args, _load_file(args, plugins, None))
+        return _load_file(args, args.config)
+    out = Path(args.out) if args.out is not None else _out(args, _load_file(args, None))
     if not os.path.lexists(out / CONFIG):
-        return _load_file(args, plugins, None)
+        return _load_file(args, None)
     read_config(out)  # raises if it is not the bench's own file
-    return _load_file(args, plugins, str(out / CONFIG))
+    return _load_file(args, str(out / CONFIG))
 
 
-def _load_file(args: Namespace, plugins: list[str], file: str | None) -> "BenchConfig":
+def _load_file(args: Namespace, file: str | None) -> "BenchConfig":
     from dartboard.scoreboard.config import load_bench
 
     bench = {key: value for key in ("oracle", "seeds") if (value := getattr(args, key)) is not None}
@@ -172,7 +172,7 @@ def _load_file(args: Namespace, plugins: list[str], file: str | None) -> "BenchC
     return load_bench(
         file=file,
         environment=os.environ,
-        flags={**bench, "search": search | ({"plugins": plugins} if plugins else {})},
+        flags={**bench, "search": search | ({"plugins": args.plugin} if args.plugin else {})},
         words=args.overrides,
         labels=None if args.methods is None else args.methods.split(","),
     )
@@ -213,7 +213,7 @@ def _run_searches(
         table_file=args.table,
         correlation=config.correlation,
         device=str(device),
-        plugins=tuple(load_plugins(args.plugin)),
+        plugins=tuple(args.plugin),
         fall_back=args.fall_back,
     )
     jobs = {search.name: scoring.job(search) for search in searches}

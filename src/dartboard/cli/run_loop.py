@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive, prepare_device
-from dartboard.cli.processes import SIGNALLED, report_stop, stop_on_signals
+from dartboard.cli.exit_codes import SIGNALLED
+from dartboard.cli.processes import report_stop, stop_on_signals
 from dartboard.cli.render import format_bytes, print_json, progress
 from dartboard.errors import DistributedError, Stopped
 from dartboard.utils.text import command, printable, span

@@ -17,6 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.exit_codes import FAILED
 from dartboard.cli.processes import report_stop, stop_on_signals
 from dartboard.cli.render import Terminal, labeled, print_json, progress, shorten, table_texts
 from dartboard.errors import RunError, Stopped
@@ -39,7 +40,6 @@ SHOWN = 20
 NOTHING = "-"
 MIN_LABEL = 20
 """Characters of the settings of a point that are shown on every terminal."""
-FAILED = 1
 EXECUTOR_FLAGS = ("jobs", "threads", "device")
 """Flags that are options of the executor."""
 REFRESH = 1.0

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import RUNS, UsageError, add_executor_flags, positive, split_executor_words
-from dartboard.cli.processes import SIGNALLED
+from dartboard.cli.exit_codes import FAILED, SIGNALLED
 from dartboard.cli.render import print_json, progress
 from dartboard.errors import DartboardError, one_line
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dartboard_papers import Reproduction, RunOptions
 
 ALL = "all"
-FAILED = 1
 RUN_ARGUMENTS = (
     "overrides",
     "full",

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from dartboard.cli.arguments import RUNS, UsageError
+from dartboard.cli.exit_codes import FAILED
 from dartboard.cli.render import Terminal, print_json
 from dartboard.utils.text import plural
 
 if TYPE_CHECKING:
     from dartboard.runs.check import FolderCheck
-
-DAMAGED = 1
-"""Exit code where a file is damaged."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -49,7 +47,7 @@ def run(args: Namespace) -> int:
         terminal = Terminal()
         for one in checks:
             terminal.write(_lines(one))
-    return DAMAGED if any(one.faults for one in checks) else 0
+    return FAILED if any(one.faults for one in checks) else 0
 
 
 def _lines(check: "FolderCheck") -> Iterator[Text]:

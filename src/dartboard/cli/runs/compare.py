@@ -101,8 +101,12 @@ def _drawn(paths: Sequence[Path], cells: Sequence[Genotype | None], terminal: Te
     known = [(path, genotype) for path, genotype in zip(paths, cells, strict=True) if genotype is not None]
     if len(known) > 1 and all(genotype == known[0][1] for _, genotype in known):
         known = [(Path(f"the same in {'both' if len(known) == 2 else 'all'}"), known[0][1])]
+    width = terminal.table_width
     blocks = [
-        [Text(f"{printable(str(path))}: {group}", "bold"), *draw_cell(cell, terminal.glyphs)]
+        [
+            Text(f"{shorten(printable(str(path)), max(width - len(group) - 2, MIN_VALUE))}: {group}", "bold"),
+            *draw_cell(cell, terminal.glyphs),
+        ]
         for path, genotype in known
         for group, cell in genotype.groups
     ]
