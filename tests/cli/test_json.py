@@ -93,7 +93,7 @@ CASES: dict[str, tuple[str, ...]] = {
         "analyse",
         "hessian",
         "runs/train",
-        "--top",
+        "--count",
         "1",
         "--examples",
         "8",
@@ -130,7 +130,7 @@ def test_keys_of_many_runs() -> None:
     sweep = ("sweep", "sweep.yaml", "--executor", "here", "--threads", "1", "--out", "s")
     check_keys("sweep --dry-run", printed(*sweep, "--dry-run"))
     check_keys("sweep", printed(*sweep))
-    words = ("analyse", "convergence", "runs/search", "epochs=1", "net.channels=2", "net.cells=1")
+    words = ("analyse", "convergence", "runs/search", "epochs=1", "batch=16", "net.channels=2")
     check_keys("analyse convergence", printed(*words, "--data", "few.npz", "--out", "c"))
 
 
