@@ -95,7 +95,7 @@ class CommandParser(ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse what stands after the command."""
         module = self.load()
-        if hasattr(module, "complete"):
+        if module is not None and hasattr(module, "complete"):
             args = module.complete(args)
         return super().parse_known_args(args, namespace)
 

@@ -14,13 +14,13 @@ from textwrap import wrap
 from rich.text import Text
 
 from dartboard.cli.arguments import UsageError, add_plugins, load_plugins
-from dartboard.cli.render import Terminal, align_columns, print_json
+from dartboard.cli.render import GAP, Terminal, align_columns, print_json
 from dartboard.errors import UnknownNameError
 
 Rows = Sequence[Mapping[str, str | bool]]
 """Names, each with its description and other columns, by the keys of `--json`."""
-MIN_ABOUT = 24
-"""Characters of a line of the last column; on a terminal that has not as many, lines are longer than it."""
+MIN_ABOUT, NARROW_INDENT = 24, 4
+"""Characters that the last column needs beside the others, and how far it stands below them if it has not."""
 
 
 def _registry_rows(module: str, name: str, **columns: str) -> Rows:
@@ -109,16 +109,17 @@ def run(args: Namespace) -> int:
     if args.name is not None and args.kind == "methods":
         _print_method(args.name, terminal, as_json=args.json)
         return 0
-    kinds = KINDS if args.kind is None else {args.kind: KINDS[args.kind]}
-    rows = {kind: make_rows() for kind, make_rows in kinds.items()}
+    chosen = KINDS if args.kind is None else {args.kind: KINDS[args.kind]}
+    rows = {kind: make_rows() for kind, make_rows in chosen.items()}
     if args.name is not None:
         rows = {args.kind: _chosen(rows[args.kind], args.name)}
     if args.json:
         print_json(rows)
         return 0
     for number, (kind, of_kind) in enumerate(rows.items()):
-        head = [*([""] if number else []), Text(kind, "bold")] if args.kind is None else []
-        terminal.write([*head, *_table(of_kind, terminal.table_width)])
+        if args.kind is None:
+            terminal.write([*([""] if number else []), Text(kind, "bold")])
+        terminal.write(_table(of_kind, terminal.table_width))
     return 0
 
 
@@ -151,19 +152,31 @@ def _chosen(rows: Rows, name: str) -> Rows:
 
 
 def _table(rows: Rows, width: int) -> list[Text]:
-    """Rows with aligned columns, the names in color; the last column is wrapped to `width`."""
+    """Rows with aligned columns, the names in color, in lines of at most `width` characters.
+
+    The last column is wrapped; on a narrow terminal all others but the name stand above it, without columns.
+    """
     if not rows:
         return []
-    texts = {True: "is there", False: "is not there"}
-    cells = [[texts.get(value, str(value)) for value in row.values()] for row in rows]
+    cells = [[_word(value) for value in row.values()] for row in rows]
+    heads = list(align_columns([row[:-1] for row in cells], len(cells[0]) - 1))
+    indent = sum(len(cell) + GAP for cell in heads[0])
+    narrow = width - indent < MIN_ABOUT
     lines = []
-    for (name, *middle), about in zip(
-        align_columns([row[:-1] for row in cells], len(cells[0]) - 1), (row[-1] for row in cells), strict=True
-    ):
-        lead = "".join(f"{cell}  " for cell in middle)
-        indent = len(name) + 2 + len(lead)
-        first, *others = wrap(about, max(width - indent, MIN_ABOUT)) or [""]
-        line = Text.assemble((f"{name}  ", "cyan"), lead, first)
+    for row, (name, *middle) in zip(cells, heads, strict=True):
+        first = "".join(f"{cell}  " for cell in middle)
+        others = wrap(row[-1], width - indent) if not narrow else []
+        if narrow:
+            first, others = "", wrap("  ".join(filter(None, row[1:])), max(width - NARROW_INDENT, MIN_ABOUT))
+        elif others:
+            first += others.pop(0)
+        line = Text.assemble((f"{name}  ", "cyan"), first)
         line.rstrip()
-        lines += [line, *(Text(" " * indent + other) for other in others)]
+        lines += [line, *(Text(" " * (NARROW_INDENT if narrow else indent) + other) for other in others)]
     return lines
+
+
+def _word(value: str | bool) -> str:
+    if isinstance(value, str):
+        return value
+    return "is there" if value else "is not there"
