@@ -1,13 +1,26 @@
+import py_compile
 from argparse import ArgumentTypeError
+from pathlib import Path
 
 import pytest
 import torch
 
-from dartboard.cli.arguments import above_zero, image_shape, load_images, number, positive, prepare_device
+from dartboard.cli.arguments import (
+    above_zero,
+    announce_program,
+    image_shape,
+    load_images,
+    load_plugins,
+    number,
+    positive,
+    prepare_device,
+)
+from dartboard.cli.main import main
 from dartboard.data import Dataset, ImageFiles, ImageSet
 from dartboard.errors import DartboardError, DataError, OptionError
 from dartboard.export import Metadata
 from dartboard.export.models import WHICH, find_model, find_network
+from dartboard.export.python import run_file
 from dartboard.nn import CellNet, Model, NetConfig, pack_model
 from dartboard.space import adopt, enumerate_genotypes, get_space
 from dartboard.train.evaluation import choose_images, class_indices
@@ -148,3 +161,52 @@ def test_places_of_classes():
 def test_the_middle_of_images_is_that_of_their_files(tmp_path, crop_pct, kind):
     metadata = Metadata(("cat", "dog"), (3, 8, 8), (0.0,) * 3, (1.0,) * 3, crop_pct)
     assert isinstance(load_images(str(write_images(tmp_path / "photos")), metadata).train, kind)
+
+
+@pytest.mark.parametrize("name", ["net.py", "net.pt", "net.onnx", "net.pt2", "missing.py"])
+def test_a_file_that_runs_code_is_announced(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if name != "missing.py":
+        (tmp_path / name).touch()
+    announce_program(tmp_path / name)
+    kinds = {"net.py": "a Python program", "net.pt": "a TorchScript program"}
+    notice = f"dartboard: running {tmp_path / name}, {kinds.get(name)}: use only those you trust\n"
+    assert capsys.readouterr() == ("", notice if name in kinds else "")
+
+
+def test_a_plugin_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = tmp_path / "announced.py"
+    plugin.write_text("print('hello')")
+    assert load_plugins([str(plugin)]) == [str(plugin.resolve())]
+    notice = f"dartboard: running {plugin}, a Python program: use only those you trust"
+    assert capsys.readouterr() == ("", f"{notice}\nhello\n")
+    assert not (tmp_path / "__pycache__").exists()
+
+
+def test_bytecode_beside_a_file_is_not_run(tmp_path: Path) -> None:
+    source = tmp_path / "honest.py"
+    source.write_text("print('replaced')")
+    cached = py_compile.compile(str(source))
+    assert cached is not None
+    source.write_text("VALUE = 'honest'\n" + "#" * 60)
+    stamp = source.stat()
+    data = bytearray(Path(cached).read_bytes())
+    data[8:16] = int(stamp.st_mtime).to_bytes(4, "little") + stamp.st_size.to_bytes(4, "little")
+    Path(cached).write_bytes(data)  # as Python would take it
+    assert run_file(source).VALUE == "honest"
+
+
+OPENS_NETWORKS = (
+    "evaluate",
+    *(f"analyse {tool}" for tool in ("landscape", "hessian", "line", "trajectory", "convergence")),
+)
+
+
+@pytest.mark.parametrize(
+    "command", [*OPENS_NETWORKS, "search", "train", "protocol", "sweep", "bench", "export", "list"]
+)
+def test_help_says_what_runs_code(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command.split(), "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "only files that you trust" in text

@@ -6,6 +6,8 @@ import yaml
 
 from dartboard.cli.main import main
 from dartboard.search.recipes import RECIPES
+from helpers import console
+from helpers.json_page import check_keys
 
 
 @pytest.fixture
@@ -23,6 +25,13 @@ def test_the_demo_is_a_search_with_the_quick_recipe(
     config = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())
     assert config["seed"] == 3
     assert config["batch"] == RECIPES["quick"]()["batch"]
+
+
+@pytest.mark.usefixtures("_short")
+def test_the_demo_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = console.json_output(capsys, "demo", "--out", tmp_path / "run")
+    check_keys("search", facts)
+    assert facts["run"] == str(tmp_path / "run")
 
 
 @pytest.mark.usefixtures("_short")

@@ -1,8 +1,4 @@
-import os
-import pty
 import re
-import select
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +9,7 @@ from dartboard.cli.render import Terminal, format_metrics
 from dartboard.search import EpochRecord, Hook, Searcher
 from dartboard.utils.text import span
 from helpers.search_cases import search
+from helpers.terminal import run_in_terminal
 
 TINY = ("batch=256", "net.channels=4", "health.examples=64", "epochs=2")
 
@@ -117,29 +114,6 @@ def test_looking_changes_nothing(method: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(display, "LOOK", 0.0)
     seen = search(method, hooks=[SearchScreen(Terminal())], epochs=2).fit()
     assert seen.digest == search(method, epochs=2).fit().digest
-
-
-def run_in_terminal(
-    program: Path, folder: Path, *args: str, stream: str = "stdout", size: tuple[int, int] = (100, 40)
-) -> tuple[str, bytes]:
-    """What a command writes to a terminal on one stream, without colors, and to a pipe on the other."""
-    main, side = pty.openpty()
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: side}
-    columns, lines = map(str, size)
-    env = os.environ | {"TERM": "xterm-256color", "COLUMNS": columns, "LINES": lines, "PYTHONUTF8": "1"}
-    process = subprocess.Popen([program, *args], cwd=folder, env=env, **streams)  # type: ignore[call-overload]
-    os.close(side)
-    seen = b""
-    while process.poll() is None or select.select([main], [], [], 0)[0]:
-        if select.select([main], [], [], 0.1)[0]:
-            try:
-                seen += os.read(main, 1 << 16)
-            except OSError:  # the other side is closed
-                break
-    os.close(main)
-    other = process.communicate(timeout=60)
-    assert process.returncode == 0
-    return re.sub(r"\x1b\[[\d;]*m", "", seen.decode()), next(part for part in other if part is not None)
 
 
 def test_a_terminal_sees_a_live_display(program: Path, tmp_path: Path) -> None:

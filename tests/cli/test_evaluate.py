@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from dataclasses import replace
 from random import Random
@@ -17,6 +18,7 @@ from dartboard.space import adopt, get_space
 from dartboard.space.genotype import sample
 from dartboard.tasks import Evaluation
 from helpers import torchvision_shim
+from helpers.alarm import alarm
 
 DIGITS = tuple("0123456789")
 
@@ -255,3 +257,16 @@ def test_the_table_lines_up_whatever_the_names_and_counts():
     assert [line.split()[-1] for line in lines] == ["right", "99.8%", "83.3%", "-"]
     assert len({len(line) for line in lines}) == 1
     assert lines[2].startswith(" 1 a very long name ")
+
+
+@pytest.mark.parametrize("suffix", [".onnx", ".py", ".pt", ".pt2"])
+@pytest.mark.parametrize("kind", ["a named pipe", "1,099,511,627,776 bytes"])
+def test_what_is_no_file_or_far_too_large_is_not_opened(capsys, tmp_path, suffix, kind):
+    path = tmp_path / f"net{suffix}"
+    if kind == "a named pipe":
+        os.mkfifo(path)
+    else:
+        path.touch()
+        os.truncate(path, 2**40)  # sparse
+    with alarm(20):
+        assert kind in failure(capsys, path, "--data", "digits")

@@ -16,7 +16,7 @@ def listed(capsys: pytest.CaptureFixture[str], *args: str) -> str:
 def test_each_thing_has_one_line(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     lines = listed(capsys, kind).splitlines()
     names = [line.split()[0] for line in lines]
-    assert names == [row[0] for row in KINDS[kind]()]
+    assert names == [row["name"] for row in KINDS[kind]()]
     assert all(len(line.split()) > 2 and not line.endswith(".") for line in lines)
 
 

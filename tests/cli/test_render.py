@@ -102,10 +102,17 @@ def test_nothing_is_shown_where_that_is_asked_for(clock: Clock, capsys: pytest.C
     assert capsys.readouterr() == ("", "")
 
 
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 def test_a_bar_on_a_terminal(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = io.StringIO()
+    screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     with progress() as tell:
@@ -123,9 +130,9 @@ def test_a_bar_on_a_terminal(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_error_leaves_no_bar(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = io.StringIO()
+    screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
 
     def fail() -> None:
         with progress() as tell:

@@ -120,7 +120,7 @@ def test_what_plugins_print_is_no_part_of_the_answer(file: str, capsys: Capture)
     assert main(["sweep", file, "--dry-run", "--json", "--plugin", "loud.py"]) == 0
     out, err = capsys.readouterr()
     assert len(json.loads(out)["runs"]) == 2
-    assert err == "here I am\n"
+    assert err == "dartboard: running loud.py, a Python program: use only those you trust\nhere I am\n"
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_failures_are_told_and_the_others_are_done(data: str, tmp_path: Path, ca
     name = "search/failing-darts-method.times9-s0"
     log = Path("runs/small", name, "log.txt").resolve()
     words = f"RuntimeError: attempt 1 of failing-darts-method.times9-s0 fails; see {log}"
-    assert err == f"dartboard: {name} failed: {words}\n"
+    assert console.without_notices(err) == f"dartboard: {name} failed: {words}\n"
     assert f"{name}  failed, retried: RuntimeError: attempt 0" in out
     assert f"{name}  failed: {words}" in out
     assert "1 failed, 1 finished" in out

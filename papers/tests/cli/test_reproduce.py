@@ -207,11 +207,13 @@ def test_all_of_them(capsys: Capture) -> None:
         code = main(["reproduce", "all", "--data", "digits", "--json"])
     out, err = capsys.readouterr()
     assert code == 1
-    done = [json.loads(line) for line in out.splitlines()]
+    facts = json.loads(out)
+    done = facts["reproductions"]
     assert [(own["name"], own["given"]) for own in done] == [
         (NAME, {"data": "digits"}),
         ("gaea-table-99", {}),
     ]
+    assert (facts["failed"], facts["left_out"]) == ({"gaea-a1": "it takes 2 tables, not None"}, {})
     assert err == "dartboard: gaea-a1 failed: it takes 2 tables, not None\n"
 
 
@@ -220,10 +222,12 @@ def test_all_of_them_but_what_needs_a_table(capsys: Capture) -> None:
     with registered(), registered(name="gaea-table-99", takes=("table",), needs=("table",)):
         assert main(["reproduce", "all", "--json"]) == 0
         out, err = capsys.readouterr()
-        assert [json.loads(line)["name"] for line in out.splitlines()] == [NAME]
+        facts = json.loads(out)
+        assert [record["name"] for record in facts["reproductions"]] == [NAME]
+        assert facts["left_out"] == {"gaea-table-99": "it needs --table"}
         assert err == "dartboard: gaea-table-99 is left out: it needs --table\n"
         assert main(["reproduce", "all", "--json", "--table", "t.npz"]) == 0
-        assert len(capsys.readouterr().out.splitlines()) == 2
+        assert len(json.loads(capsys.readouterr().out)["reproductions"]) == 2
 
 
 @pytest.mark.usefixtures("alone")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.errors import DartboardError
+from dartboard.utils.text import printable
 
 if TYPE_CHECKING:
     import torch
@@ -25,6 +26,8 @@ class UsageError(DartboardError):
 RUNS = Path("runs")
 """The folder of new runs, below the working directory."""
 EXECUTOR_PREFIX = "executor."
+PROGRAMS = {".py": "a Python program", ".pt": "a TorchScript program"}
+"""Suffixes of files that can do anything when they are opened, and what they are."""
 MAX_NUMBER = 100_000
 """The largest number an option takes: counts of a network with larger sizes overflow."""
 
@@ -80,12 +83,24 @@ def add_plugins(parser: ArgumentParser) -> None:
     )
 
 
+def announce_program(file: str | Path) -> None:
+    """Say on standard error that a file is a program, which runs when it is opened, if it is one."""
+    from dartboard.cli.processes import is_silent
+
+    path = Path(file)
+    if path.suffix in PROGRAMS and path.is_file() and not is_silent():
+        notice = f"running {path}, {PROGRAMS[path.suffix]}: use only those you trust"
+        print(f"dartboard: {printable(notice)}", file=sys.stderr)
+
+
 def load_plugins(files: Sequence[str]) -> list[str]:
-    """Run plugin files; returns their full paths."""
+    """Run plugin files, and say so; returns their full paths."""
     if not files:
         return []
     from dartboard.plugins import load_plugin
 
+    for file in files:
+        announce_program(file)
     with redirect_stdout(sys.stderr):  # standard output is for the result
         return [load_plugin(file) for file in files]
 

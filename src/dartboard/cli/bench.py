@@ -7,7 +7,6 @@ method, and queries=100 draws=200 correlation=50 of the bench itself. Ctrl-C sav
 resumes, and with more methods or seeds the table grows.
 """
 
-import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
@@ -31,8 +30,9 @@ from dartboard.cli.arguments import (
     prepare_device,
     split_executor_words,
 )
+from dartboard.cli.exit_codes import FAILED
 from dartboard.cli.processes import report_stop, stop_on_signals
-from dartboard.cli.render import Terminal, progress
+from dartboard.cli.render import GAP, Terminal, print_json, progress, table_texts
 from dartboard.errors import DartboardError, OptionError, Stopped
 from dartboard.jobs.job import JobResult, Monitor
 from dartboard.utils.text import span
@@ -46,10 +46,8 @@ if TYPE_CHECKING:
     from dartboard.scoreboard.scored_search import Scoring
     from dartboard.tables import Table
 
-GAP = 2
 COLORS = {"better": "green", "worse": "red"}
 """Colors of the names of methods, by their verdict."""
-FAILED = 1
 SEARCH_FLAGS = ("jobs", "executor", "threads", "device", "fall_back")
 """Flags that only matter if there is something to search."""
 
@@ -133,6 +131,7 @@ def run(args: Namespace) -> int:
     if args.show and ignored:
         flags = " and ".join(f"--{name.replace('_', '-')}" for name in ignored)
         raise UsageError(f"--show searches nothing; leave out {flags}")
+    args.plugin = load_plugins(args.plugin)
     args.executor_words, args.overrides = split_executor_words(args.overrides)
     config = _load_config(args)
     out = _out(args, config)
@@ -156,17 +155,16 @@ def _load_config(args: Namespace) -> "BenchConfig":
     """The settings; by default those of the bench that the directory has."""
     from dartboard.scoreboard.bench import CONFIG, read_config
 
-    plugins = load_plugins(args.plugin)
     if args.config is not None:
-        return _load_file(args, plugins, args.config)
-    out = Path(args.out) if args.out is not None else _out(args, _load_file(args, plugins, None))
+        return _load_file(args, args.config)
+    out = Path(args.out) if args.out is not None else _out(args, _load_file(args, None))
     if not os.path.lexists(out / CONFIG):
-        return _load_file(args, plugins, None)
+        return _load_file(args, None)
     read_config(out)  # raises if it is not the bench's own file
-    return _load_file(args, plugins, str(out / CONFIG))
+    return _load_file(args, str(out / CONFIG))
 
 
-def _load_file(args: Namespace, plugins: list[str], file: str | None) -> "BenchConfig":
+def _load_file(args: Namespace, file: str | None) -> "BenchConfig":
     from dartboard.scoreboard.config import load_bench
 
     bench = {key: value for key in ("oracle", "seeds") if (value := getattr(args, key)) is not None}
@@ -174,7 +172,7 @@ def _load_file(args: Namespace, plugins: list[str], file: str | None) -> "BenchC
     return load_bench(
         file=file,
         environment=os.environ,
-        flags={**bench, "search": search | ({"plugins": plugins} if plugins else {})},
+        flags={**bench, "search": search | ({"plugins": args.plugin} if args.plugin else {})},
         words=args.overrides,
         labels=None if args.methods is None else args.methods.split(","),
     )
@@ -215,7 +213,7 @@ def _run_searches(
         table_file=args.table,
         correlation=config.correlation,
         device=str(device),
-        plugins=tuple(load_plugins(args.plugin)),
+        plugins=tuple(args.plugin),
         fall_back=args.fall_back,
     )
     jobs = {search.name: scoring.job(search) for search in searches}
@@ -285,7 +283,7 @@ def _score(
     written = [str(path) for path in score.write(out, oracle)]
     if args.json:
         facts: dict[str, Any] = {"out": str(out), "failed": failed, "written": written}
-        print(json.dumps(facts | {"table": score.table.facts()}))
+        print_json(facts | {"table": score.table.facts()})
     for name, reason in failed.items():
         print(f"dartboard: {name} failed: {reason}", file=sys.stderr)
     return FAILED if failed else 0
@@ -298,30 +296,15 @@ def print_table(table: "Scoreboard") -> None:
     every row is one line.
     """
     terminal = Terminal()
-    terminal.write(scoreboard_lines(table, terminal.width if terminal.is_terminal else sys.maxsize))
+    terminal.write(scoreboard_lines(table, terminal.table_width))
 
 
 def scoreboard_lines(table: "Scoreboard", width: int) -> Iterator[Text | str]:
     """The scoreboard in lines of at most `width` characters, unless a single column is wider."""
     units = "accuracies, regrets and differences in %"
     yield Text(f"{table.oracle}, {table.architectures:,} architectures; {units}", "bold")
-    names, *columns = zip(*table.cells(), strict=True)
-    name_width = max(map(len, names))
     styles = ["dim", *(COLORS.get(row.verdict, "cyan") for row in table.rows)]
-    blocks: list[list[list[str]]] = []  # groups of columns that stand below each other
-    room = 0
-    for column in columns:
-        wide = max(map(len, column)) + GAP
-        if not blocks or wide > room:
-            blocks.append([])
-            room = width - name_width
-        blocks[-1].append([cell.rjust(wide) for cell in column])
-        room -= wide
-    for number, block in enumerate(blocks):
-        if number:
-            yield ""
-        for row, (name, style, *cells) in enumerate(zip(names, styles, *block, strict=True)):
-            yield Text.assemble((name.ljust(name_width), style), ("".join(cells), "" if row else "dim"))
+    yield from table_texts(list(table.cells()), width, styles=styles)
     yield ""
     for remark in table.remarks:
         yield from wrap(remark, width, subsequent_indent=" " * GAP, break_on_hyphens=False)

@@ -7,7 +7,7 @@ that only the package's metadata is read.
 """
 
 import ast
-from argparse import ArgumentParser, Namespace
+from argparse import Action, ArgumentParser, Namespace, RawDescriptionHelpFormatter, _SubParsersAction
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from dartboard import __version__
 from dartboard.cli.arguments import UsageError
+from dartboard.cli.exit_codes import EXIT_CODES
 from dartboard.errors import OptionError, UnknownNameError
 from dartboard.plugins import entry_points, load_entry_point, package_of, warn_once
 
@@ -41,8 +42,18 @@ COMMANDS = {
     "data": "dartboard.cli.data",
     "check": "dartboard.cli.check",
     "demo": "dartboard.cli.demo",
+    "completion": "dartboard.cli.completion",
 }
 """The module of each command, which is imported when the command is used."""
+HELP_GROUPS = {
+    "search and train": ("demo", "search", "train", "protocol"),
+    "many runs": ("sweep", "bench", "reproduce"),
+    "look at runs": ("runs", "report", "analyse"),
+    "use networks": ("evaluate", "export"),
+    "look things up": ("list", "info", "oracle", "data"),
+}
+"""Commands that stand together in the help; all others stand below them."""
+OTHERS = "more"
 GROUP = "dartboard.commands"
 PARENTS = ("", "analyse", "runs")
 """Commands that packages can add to; the empty name is the program itself."""
@@ -70,22 +81,47 @@ class CommandParser(ArgumentParser):
         super().__init__(prog, **options)
         self._load = load
 
+    def load(self) -> ModuleType | None:
+        """Import the module of the command and declare its arguments; None if that is done already."""
+        load, self._load = self._load, None
+        if load is None:
+            return None
+        module = load()
+        self.description = module.__doc__
+        module.configure(self)
+        if hasattr(module, "run"):
+            self.set_defaults(run=module.run)
+        return module
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse what stands after the command."""
-        load, self._load = self._load, None
-        if load is not None:
-            module = load()
-            self.description = module.__doc__
-            module.configure(self)
-            if hasattr(module, "run"):
-                self.set_defaults(run=module.run)
-            if hasattr(module, "complete"):
-                args = module.complete(args)
+        module = self.load()
+        if module is not None and hasattr(module, "complete"):
+            args = module.complete(args)
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse would print."""
         raise UsageError(f"{message}; see {self.prog} --help")
+
+
+class GroupedHelp(RawDescriptionHelpFormatter):
+    """Help in which the commands stand in `HELP_GROUPS`."""
+
+    def _format_action(self, action: Action) -> str:
+        if not isinstance(action, _SubParsersAction):
+            return super()._format_action(action)
+        commands = {command.dest: command for command in action._get_subactions()}
+        grouped = [name for names in HELP_GROUPS.values() for name in names]
+        groups = HELP_GROUPS | {OTHERS: [name for name in commands if name not in grouped]}
+        self._action_max_length += self._indent_increment  # commands stand below titles
+        parts = []
+        for title, names in groups.items():
+            parts.append(f"{'':{self._current_indent}}{title}:\n")
+            self._indent()
+            parts += [self._format_action(commands[name]) for name in names if name in commands]
+            self._dedent()
+        return "".join(parts)
 
 
 @dataclass(frozen=True)
@@ -200,15 +236,27 @@ def run(argv: Sequence[str]) -> int:
     return code
 
 
+def make_parser() -> CommandParser:
+    """The parser of the whole command line; modules of commands are imported when they are parsed."""
+    codes = "\n".join(f"  {code:<5}{meaning}" for code, meaning in EXIT_CODES.items())
+    parser = CommandParser(
+        "dartboard",
+        description="Differentiable neural architecture search.",
+        epilog=f"exit codes:\n{codes}\n\nEvery command says with --help what it does.",
+        formatter_class=GroupedHelp,
+    )
+    parser.add_argument("--version", action="version", version=f"dartboard {__version__}")
+    add_commands(parser, COMMANDS, title="commands", name="command")
+    return parser
+
+
 def parse(argv: Sequence[str]) -> Namespace:
     """The parsed arguments; overrides such as weights.lr=0.05 may stand anywhere among the flags.
 
     Raises:
         UsageError: If there are arguments that the command does not take.
     """
-    parser = CommandParser("dartboard", description="Differentiable neural architecture search.")
-    parser.add_argument("--version", action="version", version=f"dartboard {__version__}")
-    add_commands(parser, COMMANDS, title="commands", name="command")
+    parser = make_parser()
     args: Namespace
     args, rest = parser.parse_known_args(argv)
     takes_overrides = "overrides" in args

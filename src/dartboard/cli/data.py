@@ -4,7 +4,6 @@
 says in which folder they are looked for. Names are those of `dartboard list datasets`.
 """
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from rich.text import Text
 
-from dartboard.cli.render import Terminal, progress
+from dartboard.cli.render import Terminal, print_json, progress
 from dartboard.errors import UnknownNameError
 from dartboard.utils.text import printable
 
@@ -25,6 +24,7 @@ def configure(parser: ArgumentParser) -> None:
     get = actions.add_parser("get", help="download a published data set")
     get.add_argument("name", metavar="NAME", help="see dartboard list datasets")
     get.add_argument("--root", type=Path, metavar="DIR", help=ROOT)
+    get.add_argument("--json", action="store_true", help="print one JSON object instead")
     get.set_defaults(run=_get)
     show = actions.add_parser("show", help="say what is in a data set")
     show.add_argument("name", metavar="NAME_OR_PATH", help="a data set, a file or a folder of images")
@@ -32,6 +32,7 @@ def configure(parser: ArgumentParser) -> None:
     show.add_argument("--json", action="store_true", help="print one JSON object instead")
     show.set_defaults(run=_show)
     where = actions.add_parser("where", help="say in which folders data sets are looked for")
+    where.add_argument("--json", action="store_true", help="print one JSON object instead")
     where.set_defaults(run=_where)
 
 
@@ -41,16 +42,19 @@ def _get(args: Namespace) -> int:
 
     if args.name not in DATASETS:
         raise UnknownNameError("data set", args.name, DATASETS)
-    datasets = published_datasets()
-    if args.name not in datasets:
-        print(f"{args.name} needs no download")
-        return 0
-    if (place := datasets[args.name].locate_complete(args.root)) is not None:
-        print(f"{args.name} is there already: {place}")
-        return 0
-    with progress() as report_progress:
-        place = download_dataset(args.name, args.root, report_progress)
-    print(f"{args.name} is in {place}")
+    dataset = published_datasets().get(args.name)
+    place = None if dataset is None else dataset.locate_complete(args.root)
+    text = f"{args.name} needs no download" if dataset is None else f"{args.name} is there already: {place}"
+    missing = dataset is not None and place is None
+    if missing:
+        with progress() as report_progress:
+            place = download_dataset(args.name, args.root, report_progress)
+        text = f"{args.name} is in {place}"
+    if args.json:
+        path = None if place is None else str(place)
+        print_json({"name": args.name, "path": path, "downloaded": missing})
+    else:
+        print(text)
     return 0
 
 
@@ -62,7 +66,7 @@ def _show(args: Namespace) -> int:
         options = LoadOptions(root=args.root, progress=report_progress, broken=broken.__setitem__)
         facts = load_dataset(args.name, options).facts() | {"broken": broken}
     if args.json:
-        print(json.dumps(facts))
+        print_json(facts)
     else:
         Terminal().write(_lines(facts))
     return 0
@@ -88,10 +92,13 @@ def _lines(facts: dict[str, Any]) -> Iterable[Text | str]:
         yield from (printable(f"{file}: {reason}") for file, reason in facts["broken"].items())
 
 
-def _where(_: Namespace) -> int:
+def _where(args: Namespace) -> int:
     from dartboard.data import data_root, published_datasets
 
-    places = {name: dataset.locate_complete() for name, dataset in published_datasets().items()}
-    Terminal().write([str(data_root())])
-    Terminal().write(f"{name}: {place}" for name, place in places.items() if place is not None)
+    located = {name: dataset.locate_complete() for name, dataset in published_datasets().items()}
+    places = {name: str(place) for name, place in located.items() if place is not None}
+    if args.json:
+        print_json({"root": str(data_root()), "datasets": places})
+    else:
+        Terminal().write([str(data_root()), *(f"{name}: {place}" for name, place in places.items())])
     return 0

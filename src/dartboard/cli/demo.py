@@ -13,6 +13,9 @@ def configure(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--out", metavar="DIR", help="directory of the run (default: a temporary one)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="random seed (default: 0)")
+    parser.add_argument("--quiet", action="store_true", help="print only the result")
+    about = "print one JSON object at the end, and nothing else"
+    parser.add_argument("--json", action="store_true", help=about)
 
 
 def run(args: Namespace) -> int:
@@ -21,4 +24,5 @@ def run(args: Namespace) -> int:
     search.configure(parser)
     out = args.out or mkdtemp(prefix="dartboard-demo-")
     words = ["--recipe", "quick", "--threads", "1", "--seed", str(args.seed), "--out", out]
+    words += [f"--{flag}" for flag in ("quiet", "json") if getattr(args, flag)]
     return search.run(parser.parse_args(words))

@@ -278,6 +278,6 @@ def choose_display(
     if quiet or (json and not sys.stderr.isatty()):
         return Display()
     terminal = Terminal(stderr=json)
-    if live is None or not terminal.is_terminal or terminal.is_dumb_terminal:
+    if live is None or not terminal.is_live:
         return lines(terminal)
     return live(terminal)

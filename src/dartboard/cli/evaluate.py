@@ -5,25 +5,27 @@ MODEL is the directory of a training, a model's file (.safetensors), or an expor
 brought to the network's size and normalized as the network was trained.
 """
 
-import json
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.arguments import add_plugins, load_images, load_plugins, positive, prepare_device
-from dartboard.cli.render import Terminal, labeled, progress
+from dartboard.cli.arguments import (
+    add_plugins,
+    announce_program,
+    load_images,
+    load_plugins,
+    positive,
+    prepare_device,
+)
+from dartboard.cli.render import Terminal, labeled, print_json, progress
 
 if TYPE_CHECKING:
     from dartboard.tasks import Evaluation
     from dartboard.train.evaluation import NetworkResults
 
 PARTS = ("test", "valid", "train")
-PROGRAMS = {".py": "a Python program", ".pt": "a TorchScript program"}
-"""Suffixes of files that can do more than compute logits, and what they are."""
 MAX_CLASSES = 20
 """The confusion matrix of more classes is not shown."""
 WORST = 5
@@ -57,17 +59,13 @@ def run(args: Namespace) -> int:
 
     load_plugins(args.plugin)
     device = prepare_device(args.device, None)
-    path = Path(args.model)
-    if path.suffix in PROGRAMS and path.is_file():
-        print(
-            f"dartboard: running {path}, {PROGRAMS[path.suffix]}: use only those you trust", file=sys.stderr
-        )
+    announce_program(args.model)
     network = find_network(args.model, args.which, device)
     images = choose_images(load_images(args.data, network.metadata), args.part)
     with progress() as report_progress:
         results = evaluate_network(network, images, batch=args.batch, device=device, progress=report_progress)
     if args.json:
-        print(json.dumps({"model": args.model} | results.facts()))
+        print_json({"model": args.model} | results.facts())
     else:
         _print_results(results, args.model)
     return 0

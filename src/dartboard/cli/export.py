@@ -5,7 +5,6 @@ normalized images [N, C, H, W] of any length and gives logits; the names of the 
 deviation go along. It is run and compared with torch before it is put in its place.
 """
 
-import json
 import os
 import time
 from argparse import ArgumentParser, Namespace
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError, add_plugins, load_images, load_plugins, positive
-from dartboard.cli.render import Terminal, format_bytes, labeled
+from dartboard.cli.render import Terminal, format_bytes, labeled, print_json
 from dartboard.utils.text import command
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def run(args: Namespace) -> int:
     if args.json:
         facts = {"model": args.model, "format": args.format, "data": data, "checked_on": source}
         results = {"files": files, "difference": exported.difference, "images": exported.images}
-        print(json.dumps(facts | {"seconds": seconds} | results))
+        print_json(facts | {"seconds": seconds} | results)
         return 0
     terminal = Terminal()
     for file, count in files.items():

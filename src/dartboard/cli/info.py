@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from dartboard.cli.arguments import UsageError, image_shape, positive
-from dartboard.cli.render import Terminal, draw_cells, group_cells, join_names, labeled
+from dartboard.cli.render import Terminal, draw_cells, group_cells, join_names, labeled, print_json
 from dartboard.errors import RunError
 from dartboard.runs.lookup import find_genotype, home_of, space_of_run
 from dartboard.space import (
@@ -116,7 +116,7 @@ def _describe_cell(args: Namespace) -> None:
     if args.json:
         facts = asdict(costs) | next(iter(shapes.values()))
         facts |= {"genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)), "space": space.name}
-        print(json.dumps(facts | {"cells": shapes, "build": build, "stack": asdict(space.stack)}))
+        print_json(facts | {"cells": shapes, "build": build, "stack": asdict(space.stack)})
     else:
         print_cell(args.cell, space, build, costs, shapes)
 
@@ -129,7 +129,7 @@ def _describe_space(args: Namespace) -> None:
     facts = space_facts(space)
     draw(space, args)
     if args.json:
-        print(json.dumps({"space": space.name} | facts | {"stack": asdict(space.stack)}))
+        print_json({"space": space.name} | facts | {"stack": asdict(space.stack)})
     else:
         print_space(space, facts)
 

@@ -9,30 +9,31 @@ import time
 from collections.abc import Sequence
 from io import TextIOWrapper
 
+from dartboard.cli.exit_codes import INTERRUPTED, MISTAKE, PIPE_CLOSED
 from dartboard.errors import DartboardError, one_line
 from dartboard.utils.text import VisibleStream, printable
 
-MISTAKE = 2
 MAX_MESSAGE = 2000
 """Most characters of an error that are shown: it may quote a value of any length."""
 OUT_OF_MEMORY = "out of memory; use a smaller net.channels or batch, or fewer cells"
-INTERRUPTED = 130  # 128 + SIGINT
-PIPE_CLOSED = 141  # 128 + SIGPIPE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command line and return its exit code.
-
-    That is 0, 1 for damage that `runs check` finds, 2 for a mistake, 130 and 141 when cut short.
-    """
+    """Run a command line and return its exit code, one of `EXIT_CODES`."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for names that the encoding does not have
-    before = sys.stdout, sys.stderr
+    before, backend = (sys.stdout, sys.stderr), os.environ.get("MPLBACKEND")
     sys.stdout, sys.stderr = (stream and VisibleStream(stream) for stream in before)
+    # Pictures are written to files; the backend of a notebook may not be installed here.
+    os.environ["MPLBACKEND"] = "agg"
     try:
         return _run(argv)
     finally:
         sys.stdout, sys.stderr = before
+        if backend is None:
+            del os.environ["MPLBACKEND"]
+        else:
+            os.environ["MPLBACKEND"] = backend
 
 
 def _run(argv: Sequence[str] | None) -> int:

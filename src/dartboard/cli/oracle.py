@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from dartboard.cli.render import Terminal, align_columns, progress
+from dartboard.cli.render import Terminal, print_json, progress, table_texts
 from dartboard.errors import TableError
 from dartboard.runs.lookup import find_genotype
 from dartboard.space import GENOTYPE_FORMATS
@@ -50,6 +50,7 @@ def configure(parser: ArgumentParser) -> None:
     convert.add_argument("oracle", metavar="NAME", help="the benchmark, such as nb201")
     convert.add_argument("source", type=Path, metavar="SOURCE", help="its official file or folder")
     convert.add_argument("--out", type=Path, metavar="TABLE", required=True, help="the file to write")
+    convert.add_argument("--json", action="store_true", help="print one JSON object instead")
     convert.set_defaults(run=_import)
 
 
@@ -67,7 +68,8 @@ def _query(args: Namespace) -> int:
         codec = GENOTYPE_FORMATS.get(oracle.space.name, GENOTYPE_FORMATS["json"])
         same = [codec.encode(twin) for twin in oracle.isomorphic(genotype)]
     if not args.json:
-        Terminal().write(_lines(oracle, results, same))
+        terminal = Terminal()
+        terminal.write(_lines(oracle, results, same, terminal.table_width))
         return 0
     facts = {"oracle": oracle.name, "architectures": len(oracle)}
     facts |= {"genotype": json.loads(GENOTYPE_FORMATS["json"].encode(genotype)), "isomorphic": same}
@@ -75,7 +77,7 @@ def _query(args: Namespace) -> int:
         dataset: asdict(record) | asdict(standing) | {"best": best}
         for dataset, (record, standing, best) in results.items()
     }
-    print(json.dumps(facts | {"datasets": datasets}))
+    print_json(facts | {"datasets": datasets})
     return 0
 
 
@@ -89,11 +91,15 @@ def _import(args: Namespace) -> int:
         raise TableError(f"{args.out}: {args.out.parent} is not a folder that can be written to")
     with progress() as report_progress:
         count = convert(args.source, args.out, report_progress)
-    print(f"{args.out} holds {count:,} architectures in {args.out.stat().st_size / 1000:,.0f} kB")
+    size = args.out.stat().st_size
+    if args.json:
+        print_json({"table": str(args.out), "architectures": count, "bytes": size})
+    else:
+        print(f"{args.out} holds {count:,} architectures in {size / 1000:,.0f} kB")
     return 0
 
 
-def _lines(oracle: "Table", results: Results, same: list[str] | None) -> Iterator[Text | str]:
+def _lines(oracle: "Table", results: Results, same: list[str] | None, width: int) -> Iterator[Text | str]:
     yield Text(f"{oracle.name}, {len(oracle):,} architectures; accuracies and percentiles in %", "bold")
     rows = [HEAD]
     for dataset, (record, standing, best) in results.items():
@@ -102,9 +108,7 @@ def _lines(oracle: "Table", results: Results, same: list[str] | None) -> Iterato
         rank = (f"{standing.rank:,}", f"{100 * standing.percentile:.2f}")
         flops = "-" if record.flops is None else f"{record.flops:,}"
         rows.append((dataset, *percents, *rank, f"{record.parameters:,}", flops))
-    for number, (name, *cells) in enumerate(align_columns(rows, 1)):
-        text = "".join(f"  {cell}" for cell in cells)
-        yield Text.assemble((name, "cyan"), (text, "" if number else "dim"))
+    yield from table_texts(rows, width)
     if same is not None:
         yield ""
         yield f"isomorphic: {len(same):,} other{'' if len(same) == 1 else 's'}"

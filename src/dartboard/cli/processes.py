@@ -14,6 +14,7 @@ from signal import SIGINT, SIGTERM, Signals
 from typing import TYPE_CHECKING
 
 from dartboard.cli.arguments import UsageError
+from dartboard.cli.exit_codes import SIGNALLED
 from dartboard.distributed import world_size
 from dartboard.errors import DistributedError
 from dartboard.runs.directory import RunReader
@@ -32,7 +33,6 @@ GONE = "another process that shared the work has ended"
 NOTICE = b"dartboard: stopping after this step; once more to stop at once\n"
 SHARED = b"dartboard: stopping as soon as all processes have agreed on a step\n"
 SIGNALS = (SIGINT, SIGTERM)
-SIGNALLED = 128  # a shell adds the number of the signal
 
 
 def is_launched() -> bool:

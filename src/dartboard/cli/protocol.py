@@ -7,7 +7,6 @@ of the trainings like train.net.channels=36, the protocol's own like searches=5 
 random=time. All runs are in one directory. Ctrl-C saves and stops; --resume continues.
 """
 
-import json
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
@@ -22,7 +21,15 @@ from dartboard.cli.arguments import (
     prepare_device,
     split_executor_words,
 )
-from dartboard.cli.render import LABEL_WIDTH, Terminal, labeled, progress, run_lines, table_lines
+from dartboard.cli.render import (
+    LABEL_WIDTH,
+    Terminal,
+    labeled,
+    print_json,
+    progress,
+    run_lines,
+    table_lines,
+)
 from dartboard.cli.run_loop import (
     add_run_flags,
     check_flags,
@@ -110,7 +117,7 @@ def run(args: Namespace) -> int:
     if isinstance(result, int):
         return result
     if args.json:
-        print(json.dumps({"run": str(run.path)} | result.facts()))
+        print_json({"run": str(run.path)} | result.facts())
     else:
         _print_result(result, run.path, args.plugin)
     return 0

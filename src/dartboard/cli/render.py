@@ -2,12 +2,14 @@
 
 import json
 import math
+import os
 import sys
 import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from textwrap import wrap
 from typing import IO, TYPE_CHECKING, Any
@@ -42,6 +44,10 @@ METRICS = {
     "entropy": "entropy {:.3f}",
 }
 """Format of each metric of an epoch that is shown."""
+GAP = 2
+"""Spaces between two columns of a table."""
+CUT = "..."
+"""What stands where a text is cut."""
 LABEL_WIDTH = 15
 """Columns for the label before a value."""
 Groups = tuple[tuple[str, Cell], ...]
@@ -49,14 +55,35 @@ Groups = tuple[tuple[str, Cell], ...]
 
 
 class Terminal(Console):
-    """Standard output, in color where that is a terminal and NO_COLOR is not set.
+    """Standard output, in color where that is a terminal or FORCE_COLOR is set, and NO_COLOR is not.
 
     Args:
         stderr: Standard error instead.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False, soft_wrap=True, stderr=stderr)
+        super().__init__(
+            highlight=False,
+            markup=False,
+            emoji=False,
+            soft_wrap=True,
+            stderr=stderr,
+            force_jupyter=False,
+            color_system=None if os.environ.get("NO_COLOR") else "auto",
+        )
+
+    @property
+    def is_live(self) -> bool:
+        """True if what is written can be drawn again: a terminal with a cursor, and not a cell of a notebook.
+
+        Notebooks run commands in a terminal of their own, but append everything to the cell.
+        """
+        return self.file.isatty() and not self.is_dumb_terminal and "JPY_PARENT_PID" not in os.environ
+
+    @property
+    def table_width(self) -> int:
+        """Columns for a table; in a pipe or a file there is no limit, and a row is one line."""
+        return self.width if self.file.isatty() else sys.maxsize
 
     @property
     def file(self) -> IO[str]:
@@ -100,7 +127,7 @@ def progress(*, quiet: bool = False) -> Iterator[Progress]:
         yield no_progress
         return
     terminal = Terminal(stderr=True)
-    view: ProgressBar | ProgressLines = ProgressBar(terminal) if terminal.is_terminal else ProgressLines()
+    view: ProgressBar | ProgressLines = ProgressBar(terminal) if terminal.is_live else ProgressLines()
     started = time.monotonic()
 
     def report(what: str, done: int, total: int) -> None:
@@ -188,6 +215,56 @@ def align_columns(rows: Sequence[Sequence[str]], left: int) -> Iterator[tuple[st
 def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     """A line for each row, with all columns aligned left."""
     return ["  ".join(row).rstrip() for row in align_columns(rows, len(rows[0]))]
+
+
+def table_texts(
+    rows: Sequence[Sequence[str]],
+    width: int,
+    *,
+    names: int = 1,
+    left: int = 1,
+    styles: Sequence[str] = (),
+    head: str = "dim",
+) -> Iterator[Text]:
+    """A table in lines of at most `width` characters, the first row as heads.
+
+    Columns that do not fit go on below, again behind the names; a single column may be wider.
+
+    Args:
+        rows: The cells.
+        width: Most characters of a line.
+        names: Number of first columns that name the row, which are repeated.
+        left: Number of first columns that are aligned left; the others are aligned right.
+        styles: Styles of the names in each row; cyan by default.
+        head: Style of the heads.
+    """
+    gap = " " * GAP
+    labels = [gap.join(cells) for cells in align_columns([row[:names] for row in rows], names)]
+    columns = list(zip(*align_columns([row[names:] for row in rows], left - names), strict=True))
+    styles = styles or ["cyan"] * len(rows)
+    first = True
+    while columns:
+        if not first:
+            yield Text()
+        first, room = False, width - len(labels[0])
+        ends = accumulate(GAP + len(column[0]) for column in columns)
+        count = max(sum(end <= room for end in ends), 1)
+        lines = zip(labels, styles, zip(*columns[:count], strict=True), strict=True)
+        for number, (label, style, cells) in enumerate(lines):
+            line = Text.assemble(
+                (label, style), ("".join(gap + cell for cell in cells), "" if number else head)
+            )
+            line.rstrip()
+            yield line
+        columns = columns[count:]
+
+
+def shorten(text: str, length: int) -> str:
+    """The text, cut in the middle if it has more than `length` characters."""
+    if len(text) <= length:
+        return text
+    tail = max((length - len(CUT)) // 2, 0)
+    return text[: max(length - len(CUT) - tail, 0)] + CUT + (text[-tail:] if tail else "")
 
 
 def labeled(label: str, value: str, width: int = sys.maxsize) -> list[Text]:
@@ -278,7 +355,7 @@ def print_results(
     if args.out is not None:
         write_all(args.out, figures(), file, facts)
     if args.json:
-        print(as_json(facts))
+        print_json(facts)
     else:
         Terminal().write([*lines, *([] if args.out is None else [f"written to {args.out}"])])
 
@@ -297,9 +374,14 @@ def write_all(folder: Path, figures: "Mapping[str, Figure]", name: str, numbers:
     write_text(folder / name, as_json(numbers, indent=1) + "\n")
 
 
+def print_json(facts: Mapping[str, Any]) -> None:
+    """Print the result of a command as one JSON object in one line; docs/reference/json.md lists the keys."""
+    print(as_json(facts), flush=True)
+
+
 def as_json(numbers: Mapping[str, Any], indent: int | None = None) -> str:
     """The numbers in JSON, with null for those that are NaN or infinite."""
-    return json.dumps(_finite(numbers), indent=indent, allow_nan=False)
+    return json.dumps(_finite(numbers), indent=indent, allow_nan=False, default=str)
 
 
 def _finite(value: Any) -> Any:

@@ -6,10 +6,12 @@ named with --table. With --live the file is written again whenever a run has com
 ended; the page refreshes itself and keeps the reader's place. Ctrl-C ends that, not the runs.
 """
 
+import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from dartboard.cli.arguments import UsageError
+from dartboard.cli.render import print_json
 
 NAME = "report.html"
 
@@ -26,6 +28,7 @@ def configure(parser: ArgumentParser) -> None:
     )
     add("--table", type=Path, metavar="PATH", help="the file of the benchmark that knows the space")
     add("--live", action="store_true", help="write it again after every epoch, as long as a run is running")
+    add("--json", action="store_true", help="print one JSON object at the end, and nothing else")
 
 
 def run(args: Namespace) -> int:
@@ -37,14 +40,18 @@ def run(args: Namespace) -> int:
         raise UsageError(f"{out} is a folder; name a file, such as {out / NAME}")
     if args.out is not None and not out.parent.is_dir():
         raise UsageError(f"{out}: there is no folder {out.parent}; make it first")
-    if not args.live:
-        print(f"written to {write_report(args.runs, out, table=args.table)}")
-        return 0
-    print(f"writing to {out} as long as a run is running; Ctrl-C ends it", flush=True)
-    try:
-        watch(args.runs, out, table=args.table)
-    except KeyboardInterrupt:
+    if args.live:
+        notice = f"writing to {out} as long as a run is running; Ctrl-C ends it"
+        print(notice, file=sys.stderr if args.json else sys.stdout, flush=True)
+        try:
+            watch(args.runs, out, table=args.table)
+        except KeyboardInterrupt:
+            write_report(args.runs, out, table=args.table)
+            raise
+    else:
         write_report(args.runs, out, table=args.table)
-        raise
-    print(f"written to {out}")
+    if args.json:
+        print_json({"report": str(out), "runs": args.runs})
+    else:
+        print(f"written to {out}")
     return 0

@@ -1,6 +1,5 @@
 """What the commands share that run a loop of epochs: flags, the run directory, stopping and resuming."""
 
-import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dartboard.cli import processes
 from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive, prepare_device
-from dartboard.cli.processes import SIGNALLED, report_stop, stop_on_signals
-from dartboard.cli.render import format_bytes, progress
+from dartboard.cli.exit_codes import SIGNALLED
+from dartboard.cli.processes import report_stop, stop_on_signals
+from dartboard.cli.render import format_bytes, print_json, progress
 from dartboard.errors import DistributedError, Stopped
 from dartboard.utils.text import command, printable, span
 
@@ -250,7 +250,7 @@ def run_loop(
     if isinstance(result, int):
         return result
     if run is not None and args.json:
-        print(json.dumps({"run": str(run.path)} | result.facts()))
+        print_json({"run": str(run.path)} | result.facts())
     elif run is not None:
         print_result(result, run.path, args.plugin)
     return 0

@@ -7,7 +7,6 @@ executor.partition=gpu of the sweep itself. Ctrl-C saves and stops; the same com
 runs are kept.
 """
 
-import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
@@ -18,8 +17,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins, positive
+from dartboard.cli.exit_codes import FAILED
 from dartboard.cli.processes import report_stop, stop_on_signals
-from dartboard.cli.render import Terminal, labeled, progress, table_lines
+from dartboard.cli.render import Terminal, labeled, print_json, progress, shorten, table_texts
 from dartboard.errors import RunError, Stopped
 from dartboard.jobs.job import Job, JobResult, Monitor
 from dartboard.runs.directory import LOG, METRICS, is_run
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Runs of a stage that are listed before the rest is counted."""
 NOTHING = "-"
-FAILED = 1
+MIN_LABEL = 20
+"""Characters of the settings of a point that are shown on every terminal."""
 EXECUTOR_FLAGS = ("jobs", "threads", "device")
 """Flags that are options of the executor."""
 REFRESH = 1.0
@@ -182,7 +183,7 @@ def _print_results(args: Namespace, rows: "list[RunRow]", folder: Path) -> int:
     if args.json:
         points = [vars(point) for point in summary(rows)]
         facts = {"out": str(folder), "runs": rows, "summary": points, "failed": failed, "unended": unended}
-        print(json.dumps(facts))
+        print_json(facts)
     else:
         print_rows(rows, folder, unended)
     for name, reason in failed.items():
@@ -195,7 +196,7 @@ def print_plan(planned: "Mapping[str, Sequence[PlannedRun]]", *, as_json: bool =
     if as_json:
         every = [run for runs in planned.values() for run in runs]
         facts = [{"name": run.name, "stage": run.stage, "config": run.config} for run in every]
-        print(json.dumps({"runs": facts}))
+        print_json({"runs": facts})
         return
     terminal = Terminal()
     for stage, runs in planned.items():
@@ -212,7 +213,9 @@ def print_rows(rows: "Sequence[RunRow]", folder: Path, unended: Sequence[str] = 
     terminal = Terminal()
     if rows:
         head = ("stage", "settings", "runs", "accuracy", "95 % interval", "of", "time")
-        terminal.write(["", *table_lines([head, *(_point_cells(point) for point in summary(rows))])])
+        longest = max(terminal.table_width // 3, MIN_LABEL)
+        cells = [head, *(_point_cells(point, longest) for point in summary(rows))]
+        terminal.write(["", *table_texts(cells, terminal.table_width, names=2, left=len(head), head="")])
     counts = Counter([*(row["state"] for row in rows), *("not ended" for _ in unended)])
     states = ", ".join(f"{count} {state}" for state, count in counts.items())
     terminal.write(["", *labeled("runs", states)])
@@ -225,7 +228,7 @@ def print_rows(rows: "Sequence[RunRow]", folder: Path, unended: Sequence[str] = 
         terminal.write(labeled("next", command("report", folder)))
 
 
-def _point_cells(point: "PointSummary") -> tuple[str, ...]:
+def _point_cells(point: "PointSummary", longest: int) -> tuple[str, ...]:
     std = "" if point.deviation is None else f" +- {100 * point.deviation:.2f}"
     mean = NOTHING if point.mean is None else f"{100 * point.mean:.2f}{std}"
     interval = NOTHING
@@ -234,7 +237,15 @@ def _point_cells(point: "PointSummary") -> tuple[str, ...]:
     runs = str(point.runs) if point.finished == point.runs else f"{point.finished} of {point.runs}"
     images = "test images" if point.measured_on == "test" else "held-out images"
     time = NOTHING if point.seconds is None else span(point.seconds)
-    return point.stage, printable(point.label) or NOTHING, runs, mean, interval, images, time
+    return (
+        point.stage,
+        shorten(printable(point.label), longest) or NOTHING,
+        runs,
+        mean,
+        interval,
+        images,
+        time,
+    )
 
 
 class SweepLines(Monitor):
@@ -330,7 +341,7 @@ def choose_monitor(planner: "SweepPlanner", *, quiet: bool, json: bool) -> Itera
     terminal = Terminal(stderr=json)
     if quiet or (json and not sys.stderr.isatty()):
         yield SilentSweep(planner, terminal)
-    elif not terminal.is_terminal:
+    elif not terminal.is_live:
         yield SweepLines(planner, terminal)
     else:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

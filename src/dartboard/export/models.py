@@ -201,7 +201,7 @@ def open_exported(path: Path, device: torch.device) -> LoadedNetwork:
         ModelError: If there is no such file, or it cannot be run.
     """
     export_format = FORMATS[_format_of(path)]
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise ModelError(f"there is no file {str(path)!r} to read a network from")
     try:
         return export_format.load(path, device)

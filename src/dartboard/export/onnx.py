@@ -20,6 +20,7 @@ from dartboard.export.formats import (
     import_package,
     model_metadata,
 )
+from dartboard.utils.safe_files import WEIGHTS_LIMIT, read_file
 
 OPSETS = (18, 23)
 """The oldest and the newest version of the operators that are tested."""
@@ -69,8 +70,9 @@ def load(path: Path, device: torch.device) -> LoadedNetwork:
     preferred = ["CUDAExecutionProvider"] if device.type == "cuda" else []
     available = runtime.get_available_providers()
     providers = [name for name in preferred if name in available] + ["CPUExecutionProvider"]
+    program = read_file(path, limit=WEIGHTS_LIMIT)
     try:
-        session = runtime.InferenceSession(path.read_bytes(), providers=providers)
+        session = runtime.InferenceSession(program, providers=providers)
     except Exception as error:  # noqa: BLE001  onnxruntime's errors have no root of their own
         reason = one_line(error)
         raise ModelError(f"{path}: not a network that onnxruntime can run ({reason})") from None

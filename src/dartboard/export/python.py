@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
-from dartboard.errors import ModelError, one_line
+from dartboard.errors import ModelError, UnsafeFileError, one_line
 from dartboard.export.formats import (
     FORMATS,
     KEYS,
@@ -26,6 +26,7 @@ from dartboard.export.python_source import exported_edges, is_adapted, op_on_edg
 from dartboard.nn.cell import CellModule
 from dartboard.nn.network import CellNet
 from dartboard.nn.ops import source_of
+from dartboard.utils.safe_files import SourceLoader
 
 WEIGHTS = ".safetensors"
 RESERVED = ("torch", "timm", "numpy", "PIL")
@@ -123,9 +124,9 @@ def module_metadata(module: ModuleType) -> Metadata:
 
 def run_file(path: Path) -> ModuleType:
     """The module in a file; it is not left in `sys.modules`."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise ModelError(f"{path}: not a Python file")
+    loader = SourceLoader(path.stem, str(path))
+    spec = importlib.util.spec_from_file_location(path.stem, path, loader=loader)
+    assert spec is not None  # noqa: S101  # there is a loader
     module = importlib.util.module_from_spec(spec)
     before = sys.modules.get(path.stem)
     sys.modules[path.stem] = module
@@ -133,7 +134,9 @@ def run_file(path: Path) -> ModuleType:
         with warnings.catch_warnings():
             # of timm, where a file is run again
             warnings.filterwarnings("ignore", "Overwriting .* in registry")
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
+    except UnsafeFileError:
+        raise
     except (Exception, SystemExit) as error:  # noqa: BLE001  other people's code can fail in any way
         reason = one_line(error)
         raise ModelError(f"{path}: cannot be run ({type(error).__name__}: {reason})") from None

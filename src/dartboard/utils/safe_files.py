@@ -6,8 +6,9 @@ machine, and a sparse file of a terabyte would fill its memory. All three are re
 
 import os
 import stat
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
 
 from dartboard.errors import UnsafeFileError
 
@@ -82,6 +83,16 @@ def read_file(path: str | Path, *, root: Path | None = None, limit: int = TEXT_L
     """The contents of a file; arguments and errors are those of `open_file`."""
     with open_file(path, root=root, limit=limit) as file:
         return file.read(limit)
+
+
+class SourceLoader(SourceFileLoader):
+    """Loads a Python module from a file that `open_file` takes, and never from bytecode beside it."""
+
+    def get_data(self, path: str) -> bytes:
+        return read_file(path)
+
+    def path_stats(self, path: str) -> NoReturn:
+        raise OSError(f"{path}: its bytecode is not cached")
 
 
 def check_folder(path: Path, root: Path) -> None:

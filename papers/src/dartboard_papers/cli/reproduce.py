@@ -5,7 +5,6 @@ a GPU. Numbers, pictures and a page are written to OUT/NAME. The same command re
 stopped. Settings such as epochs=5 change how large it is; --list says what there is.
 """
 
-import json
 import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
@@ -13,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import RUNS, UsageError, add_executor_flags, positive, split_executor_words
-from dartboard.cli.processes import SIGNALLED
+from dartboard.cli.exit_codes import FAILED, SIGNALLED
+from dartboard.cli.render import print_json, progress
 from dartboard.errors import DartboardError, one_line
 
 if TYPE_CHECKING:
     from dartboard_papers import Reproduction, RunOptions
 
 ALL = "all"
-FAILED = 1
 RUN_ARGUMENTS = (
     "overrides",
     "full",
@@ -49,7 +48,7 @@ def configure(parser: ArgumentParser) -> None:
     add_executor_flags(parser, "searches and trainings")
     add("--threads", type=positive, metavar="N", help="threads of this process on a CPU")
     add("--device", metavar="D", help="device to compute on (default: cuda if there is one, else cpu)")
-    add("--json", action="store_true", help="print one JSON object for each instead")
+    add("--json", action="store_true", help="print one JSON object instead")
     add("--quiet", action="store_true", help="show nothing while it runs")
 
 
@@ -78,10 +77,15 @@ def run(args: Namespace) -> int:
             options = replace(options, executor=executor[0], executor_options=executor[1])
     with interrupt_on_signals() as caught:
         try:
-            return _run_all(args, options) if chosen is None else _run_one(args, chosen, options)
+            if chosen is None:
+                return _run_all(args, options)
+            facts = _run_one(args, chosen, options)
         except KeyboardInterrupt:
             print("interrupted; run the same command to resume", file=sys.stderr)
             return SIGNALLED + caught[0]
+    if args.json:
+        print_json(facts)
+    return 0
 
 
 def _run_all(args: Namespace, options: "RunOptions") -> int:
@@ -89,25 +93,29 @@ def _run_all(args: Namespace, options: "RunOptions") -> int:
     from dartboard_papers import in_order
     from dartboard_papers.runner import choose_scale
 
-    code = 0
+    facts: list[dict[str, Any]] = []
+    failed: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     for reproduction in in_order():
         missing = reproduction.missing_inputs(options, choose_scale(reproduction, full=args.full))
         if missing:
             flags = " and ".join(f"--{key}" for key in missing)
+            left_out[reproduction.name] = f"it needs {flags}"
             print(f"dartboard: {reproduction.name} is left out: it needs {flags}", file=sys.stderr)
             continue
         unused: dict[str, Any] = dict.fromkeys({"data", "table"} - set(reproduction.takes))
         try:
-            _run_one(args, reproduction, replace(options, **unused))
+            facts.append(_run_one(args, reproduction, replace(options, **unused)))
         except (DartboardError, OSError) as error:
-            code = FAILED
+            failed[reproduction.name] = one_line(error)
             print(f"dartboard: {reproduction.name} failed: {one_line(error)}", file=sys.stderr)
-    return code
+    if args.json:
+        print_json({"reproductions": facts, "failed": failed, "left_out": left_out})
+    return FAILED if failed else 0
 
 
-def _run_one(args: Namespace, reproduction: "Reproduction[Any]", options: "RunOptions") -> int:
-    """Runs a reproduction and prints its result."""
-    from dartboard.cli.render import progress
+def _run_one(args: Namespace, reproduction: "Reproduction[Any]", options: "RunOptions") -> dict[str, Any]:
+    """Runs a reproduction and prints its result, unless that is printed as JSON; returns what that has."""
     from dartboard_papers.cli.render import print_heading, print_record
     from dartboard_papers.runner import check_options, choose_scale, reproduce
 
@@ -118,11 +126,9 @@ def _run_one(args: Namespace, reproduction: "Reproduction[Any]", options: "RunOp
         print_heading(reproduction, scale, options)
     with progress(quiet=args.quiet) as tell:
         record = reproduce(reproduction.name, scale, replace(options, tell=tell), folder)
-    if args.json:
-        print(json.dumps({"out": str(folder)} | record.facts(), ensure_ascii=False), flush=True)
-    else:
+    if not args.json:
         print_record(record, folder)
-    return 0
+    return {"out": str(folder)} | record.facts()
 
 
 def _list(args: Namespace) -> int:
@@ -136,7 +142,7 @@ def _list(args: Namespace) -> int:
     every = args.name in (None, ALL)
     chosen = in_order() if every else [REPRODUCTIONS[args.name]]
     if args.json:
-        print(json.dumps({item.name: facts(item) for item in chosen}, ensure_ascii=False))
+        print_json({item.name: facts(item) for item in chosen})
     elif every:
         print_list(chosen)
     else:

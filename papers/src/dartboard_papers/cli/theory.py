@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dartboard.cli.arguments import above_zero, positive
-from dartboard.cli.render import Terminal, align_columns, as_json, progress, write_all
+from dartboard.cli.render import Terminal, align_columns, print_json, progress, write_all
 
 if TYPE_CHECKING:
     from argparse import _SubParsersAction
@@ -201,7 +201,7 @@ def _finish(args: Namespace, facts: Mapping[str, Any], figures: "Mapping[str, Fi
     if args.out is not None:
         write_all(args.out, figures, f"{args.theory}.json", facts)
     if args.json:
-        print(as_json(facts))
+        print_json(facts)
         return 0
     Terminal().write("  ".join(row).rstrip() for row in align_columns(rows, len(rows[0])))
     if args.out is not None:

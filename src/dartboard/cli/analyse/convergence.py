@@ -42,7 +42,7 @@ from dartboard.cli.arguments import (
     split_executor_words,
 )
 from dartboard.cli.processes import interrupt_on_signals, report_stop, stop_on_signals
-from dartboard.cli.render import Terminal, align_columns, as_json, progress, write_all
+from dartboard.cli.render import Terminal, print_json, progress, table_texts, write_all
 from dartboard.errors import Stopped, UnknownNameError
 from dartboard.runs.lookup import find_genotype, home_of, space_name, space_of_run
 from dartboard.space import Genotype, load_space
@@ -148,9 +148,10 @@ def _report(args: Namespace, comparison: "Comparison", out: Path) -> None:
     facts = comparison.facts(loss=args.loss, accuracy=args.accuracy)
     write_all(out, {"curves": comparison.plot()}, NUMBERS, facts)
     if args.json:
-        print(as_json({"out": str(out)} | facts))
+        print_json({"out": str(out)} | facts)
     else:
-        Terminal().write([*_lines(facts), f"written to {out}"])
+        terminal = Terminal()
+        terminal.write([*_lines(facts, terminal.table_width), f"written to {out}"])
 
 
 def _run_modules(args: Namespace, words: Sequence[str], settings: Sequence[str], only: Sequence[str]) -> int:
@@ -246,7 +247,7 @@ def _variants(args: Namespace, label: str, word: str, genotype: Genotype) -> Ite
     yield from ((f"{label}-{count}", variant) for count, variant in enumerate(variants, 1))
 
 
-def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
+def _lines(facts: dict[str, Any], width: int) -> Iterator[Text | str]:
     """A table for each learning rate, the fastest cell first."""
     for rate in facts["rates"]:
         levels = [f"{name} {value:.4g}" for name, value in rate["levels"].items() if value is not None]
@@ -255,9 +256,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[Text | str]:
             f"learning rate {rate['lr']:g}, {facts['measured_on']} images, fastest first{targets}", "bold"
         )
         rows = [HEAD, *(_row(cell, facts["cells"][cell], rate["cells"][cell]) for cell in rate["ranking"])]
-        for row, (name, *cells) in enumerate(align_columns(rows, 1)):
-            text = "".join(f"  {cell}" for cell in cells)
-            yield Text.assemble((name, "cyan"), (text, "" if row else "dim"))
+        yield from table_texts(rows, width)
         for name, cell in rate["cells"].items():
             for training in cell["trainings"]:
                 if training["fault"] is not None:

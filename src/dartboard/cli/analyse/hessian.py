@@ -8,7 +8,6 @@ parameters, on held-out images in batches as large as those that the search took
 with it are exact. Opening an exported .py or .pt file runs the code in it: open only files that you trust.
 """
 
-import json
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +25,7 @@ from dartboard.cli.analyse.networks import (
 )
 from dartboard.cli.arguments import RUNS, UsageError, positive, prepare_device
 from dartboard.cli.processes import interrupt_on_signals, report_stop
-from dartboard.cli.render import Terminal, progress, write_all
+from dartboard.cli.render import Terminal, print_json, progress, write_all
 from dartboard.runs.directory import is_run
 from dartboard.utils.progress import Progress
 
@@ -89,7 +88,7 @@ def run(args: Namespace) -> int:
     if spectrum.density is not None:
         write_all(out, {"density": spectrum.plot()}, NUMBERS, facts)
     if args.json:
-        print(json.dumps(facts))
+        print_json(facts)
         return 0
     head = Text.assemble((f"Hessian in {spectrum.size:,} {where}", "bold"), (f"  {images}", "dim"))
     values = (f"largest {number}  {value:.5g}" for number, value in enumerate(spectrum.largest, 1))

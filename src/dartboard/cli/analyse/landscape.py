@@ -26,7 +26,7 @@ from dartboard.cli.analyse.networks import (
 )
 from dartboard.cli.arguments import RUNS, UsageError, above_zero, positive, prepare_device
 from dartboard.cli.processes import interrupt_on_signals, report_stop
-from dartboard.cli.render import Terminal, as_json, progress, write_all
+from dartboard.cli.render import Terminal, print_json, progress, write_all
 
 if TYPE_CHECKING:
     from dartboard.analysis.landscape import Landscape
@@ -160,7 +160,7 @@ def _report(
     facts = next(iter(every.values())) if len(every) == 1 else {"networks": every}
     write_all(out, figures, f"{args.of}-numbers.json", facts)
     if args.json:
-        print(as_json({"out": str(out)} | facts))
+        print_json({"out": str(out)} | facts)
         return
     lines: list[Text | str] = []
     grid = f"{args.grid}x{args.grid} points, radius {args.radius:g}"

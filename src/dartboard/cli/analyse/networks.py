@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dartboard.cli.arguments import UsageError, load_images
+from dartboard.cli.arguments import UsageError, announce_program, load_images
 from dartboard.errors import DivergedError, one_line
 from dartboard.runs.directory import RunReader, is_run
 from dartboard.runs.lookup import find_genotype, home_of, space_name, space_of_run
 from dartboard.space import NONE, Genotype, SearchSpace, load_space
 from dartboard.utils.progress import Progress
+from dartboard.utils.safe_files import WEIGHTS_LIMIT, read_file
 
 if TYPE_CHECKING:
     import torch
@@ -38,7 +39,6 @@ TIMM = "timm:"
 """Prefix of a network of timm: timm:NAME, or timm:NAME@FILE.safetensors with weights."""
 NETWORKS = "a run of dartboard train, a model's file, an exported network, timm:NAME[@WEIGHTS], or a cell"
 """What can be analyzed, for help texts."""
-CODE_NOTICE = "Opening an exported .py or .pt file runs the code in it: open only files that you trust."
 CELL = "cell"
 """The label of a cell that is trained."""
 
@@ -144,6 +144,7 @@ def fresh_network(text: str, data: "Dataset") -> "Factory":
         if "@" in text:
             raise UsageError(f"{text} would be trained from the start; leave out the weights behind @")
         return partial(create_timm, text.removeprefix(TIMM), data)
+    announce_program(text)
     network = _differentiable(text, open_exported(Path(text), torch.device("cpu")))
     parts = [part for part in network.modules() if any(True for _ in part.parameters(recurse=False))]
     if any(not callable(getattr(part, "reset_parameters", None)) for part in parts):
@@ -190,6 +191,7 @@ def open_network(
     elif Path(text).is_dir() or Path(text).suffix == MODEL_KIND:
         loaded = find_model(text, which).model
     else:
+        announce_program(text)
         loaded = find_network(text, which, torch.device("cpu"))
     if isinstance(loaded, Model):
         network, metadata = loaded, model_metadata(loaded)
@@ -239,7 +241,7 @@ def open_timm(text: str, data: "Dataset") -> "LoadedNetwork":
     """
     import torch
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from safetensors.torch import load
 
     from dartboard.export import LoadedNetwork, Metadata
 
@@ -249,7 +251,7 @@ def open_timm(text: str, data: "Dataset") -> "LoadedNetwork":
         net = create_timm(name, data).eval()
     if weights:
         try:
-            net.load_state_dict(load_file(weights))
+            net.load_state_dict(load(read_file(weights, limit=WEIGHTS_LIMIT)))
         except (OSError, SafetensorError, RuntimeError) as error:
             reason = one_line(error)
             raise UsageError(

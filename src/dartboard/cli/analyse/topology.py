@@ -25,7 +25,7 @@ from dartboard.analysis.topology import (
     shape_of,
 )
 from dartboard.cli.analyse.networks import searched_space
-from dartboard.cli.render import align_columns, print_results, progress
+from dartboard.cli.render import Terminal, print_results, progress, table_texts
 from dartboard.errors import GenotypeError
 from dartboard.runs.lookup import find_genotype, home_of
 from dartboard.space import PUBLISHED, SPACES, Genotype, load_space
@@ -90,7 +90,8 @@ def run(args: Namespace) -> int:
             for number, text in enumerate(args.cells or PUBLISHED, 1)
         ]
     facts = {"cells": [report.facts() for report in reports]}
-    print_results(args, facts, _lines(reports), lambda: _figures(reports, every=bool(args.cells)), NUMBERS)
+    lines = _lines(reports, Terminal().table_width)
+    print_results(args, facts, lines, lambda: _figures(reports, every=bool(args.cells)), NUMBERS)
     return 0
 
 
@@ -114,8 +115,9 @@ def make_report(text: str, space: str | None, number: int, progress: Progress) -
     return CellReport(name, genotype, kinds, epoch_shapes(text) if searched is not None else [])
 
 
-def _lines(reports: Sequence[CellReport]) -> Iterator[Text | str]:
-    yield from _table([HEAD, *(row for report in reports for row in _rows(report))])
+def _lines(reports: Sequence[CellReport], width: int) -> Iterator[Text | str]:
+    rows = [HEAD, *(row for report in reports for row in _rows(report))]
+    yield from table_texts(rows, width, names=2, left=2, styles=["dim", *[""] * (len(rows) - 1)])
     yield ""
     counted = (
         f"{'all' if kind.exact else 'a sample of'} {kind.total:,} {kind.about}"
@@ -128,7 +130,8 @@ def _lines(reports: Sequence[CellReport]) -> Iterator[Text | str]:
         if report.epochs:
             yield ""
             yield Text(f"{report.name} over its epochs: width, depth, mean source", "bold")
-            yield from _table(_epoch_rows(report.epochs))
+            rows = _epoch_rows(report.epochs)
+            yield from table_texts(rows, width, left=2, styles=["dim", *[""] * (len(rows) - 1)])
 
 
 def _rows(report: CellReport) -> Iterator[tuple[str, ...]]:
@@ -162,12 +165,6 @@ def _mean(shapes: Sequence[Shape]) -> str:
         fmean(getattr(shape, name) for shape in shapes) for name in ("width", "depth", "mean_source")
     )
     return f"{wide:.3g}c  {deep:.2g}  {source:.3g}"
-
-
-def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[Text]:
-    """Rows with aligned columns, the first of them as heads."""
-    for number, row in enumerate(align_columns(rows, 2)):
-        yield Text("  ".join(row).rstrip(), "" if number else "dim")
 
 
 def _figures(reports: Sequence[CellReport], *, every: bool) -> "dict[str, Figure]":

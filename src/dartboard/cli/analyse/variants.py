@@ -15,7 +15,7 @@ from dartboard.analysis.topology import shapes_of
 from dartboard.analysis.variants import random_connections, random_operations, widest
 from dartboard.cli.analyse.networks import candidates
 from dartboard.cli.arguments import UsageError, positive
-from dartboard.cli.render import Terminal, as_json, draw_cells
+from dartboard.cli.render import Terminal, draw_cells, print_json
 from dartboard.errors import GenotypeError
 from dartboard.runs.lookup import find_genotype
 from dartboard.space import GENOTYPE_FORMATS, SPACES, Genotype
@@ -59,7 +59,7 @@ def run(args: Namespace) -> int:
             }
             for variant in variants
         ]
-        print(as_json({"kind": args.kind, "seed": args.seed, "variants": facts}))
+        print_json({"kind": args.kind, "seed": args.seed, "variants": facts})
         return 0
     terminal = Terminal()
     for number, variant in enumerate(variants, 1):

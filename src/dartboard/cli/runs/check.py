@@ -4,7 +4,6 @@ Every file is compared with its checksum; sweeps, protocols and benches are chec
 exit code is 1 if a file is damaged. Runs of versions that wrote no checksums are listed as such.
 """
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -14,14 +13,12 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from dartboard.cli.arguments import RUNS, UsageError
-from dartboard.cli.render import Terminal
+from dartboard.cli.exit_codes import FAILED
+from dartboard.cli.render import Terminal, print_json
 from dartboard.utils.text import plural
 
 if TYPE_CHECKING:
     from dartboard.runs.check import FolderCheck
-
-DAMAGED = 1
-"""Exit code where a file is damaged."""
 
 
 def configure(parser: ArgumentParser) -> None:
@@ -45,12 +42,12 @@ def run(args: Namespace) -> int:
     checks = [check_folder(folder) for folder in folders]
     if args.json:
         facts = [asdict(one) | {"path": str(one.path), "state": one.verdict} for one in checks]
-        print(json.dumps({"runs": facts}))
+        print_json({"runs": facts})
     else:
         terminal = Terminal()
         for one in checks:
             terminal.write(_lines(one))
-    return DAMAGED if any(one.faults for one in checks) else 0
+    return FAILED if any(one.faults for one in checks) else 0
 
 
 def _lines(check: "FolderCheck") -> Iterator[Text]:

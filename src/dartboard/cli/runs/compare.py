@@ -9,7 +9,7 @@ from typing import Any
 from rich.text import Text
 
 from dartboard.cli.arguments import UsageError
-from dartboard.cli.render import Terminal, table_lines
+from dartboard.cli.render import GAP, Terminal, print_json, shorten, table_texts
 from dartboard.cli.runs.list import facts
 from dartboard.cli.runs.show import genotype_of
 from dartboard.runs.directory import RunReader
@@ -23,6 +23,8 @@ CELL = "cell"
 """The setting that is drawn instead of printed."""
 MAX_VALUE = 40
 """Characters of a value."""
+MIN_VALUE = 12
+"""Characters of a value or a path that are shown on every terminal."""
 NOTHING = "-"
 
 
@@ -45,13 +47,16 @@ def run(args: Namespace) -> int:
             facts(entry) | {"genotype": None if cell is None else json.loads(encode(cell))}
             for entry, cell in zip(entries, cells, strict=True)
         ]
-        print(json.dumps({"runs": runs, "settings": differing}, default=str))
+        print_json({"runs": runs, "settings": differing})
         return 0
     terminal = Terminal()
     settings = [(name, *map(_shorten, values)) for name, values in differing.items() if name != CELL]
     rows = [("", *(printable(str(path)) for path in paths)), *_numbers(entries), *settings]
-    head, *lines = table_lines(rows)
-    terminal.write([Text(head, "bold"), *map(Text, lines), *_drawn(paths, cells, terminal)])
+    width = terminal.table_width
+    room = max(width - max(len(row[0]) for row in rows) - GAP, MIN_VALUE)
+    short = [(row[0], *(shorten(value, room) for value in row[1:])) for row in rows]
+    lines = table_texts(short, width, left=len(rows[0]), styles=[""] * len(rows), head="bold")
+    terminal.write([*lines, *_drawn(paths, cells, terminal)])
     return 0
 
 
@@ -96,8 +101,12 @@ def _drawn(paths: Sequence[Path], cells: Sequence[Genotype | None], terminal: Te
     known = [(path, genotype) for path, genotype in zip(paths, cells, strict=True) if genotype is not None]
     if len(known) > 1 and all(genotype == known[0][1] for _, genotype in known):
         known = [(Path(f"the same in {'both' if len(known) == 2 else 'all'}"), known[0][1])]
+    width = terminal.table_width
     blocks = [
-        [Text(f"{printable(str(path))}: {group}", "bold"), *draw_cell(cell, terminal.glyphs)]
+        [
+            Text(f"{shorten(printable(str(path)), max(width - len(group) - 2, MIN_VALUE))}: {group}", "bold"),
+            *draw_cell(cell, terminal.glyphs),
+        ]
         for path, genotype in known
         for group, cell in genotype.groups
     ]

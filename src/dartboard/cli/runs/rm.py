@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dartboard.cli.arguments import UsageError
-from dartboard.cli.render import format_bytes
+from dartboard.cli.render import format_bytes, print_json
 from dartboard.errors import RunError
 from dartboard.runs.directory import CONFIG, ENVIRONMENT, check_run
 from dartboard.runs.listing import find_runs, summarize_run
@@ -26,6 +26,7 @@ def configure(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("paths", nargs="+", type=Path, metavar="RUN", help="the directory of a run")
     parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead; needs --yes")
 
 
 def run(args: Namespace) -> int:
@@ -33,8 +34,10 @@ def run(args: Namespace) -> int:
     paths: list[Path] = list(dict.fromkeys(args.paths))
     for path in paths:
         _check(path)
+    if args.json and not args.yes:
+        raise UsageError("runs rm asks before it removes, and --json leaves no room for that; add --yes")
     for path in paths:
-        print(_describe(path))
+        print(_describe(path), file=sys.stderr if args.json else sys.stdout)
     if not args.yes:
         if not sys.stdin.isatty():
             raise UsageError("runs rm asks before it removes, and there is no terminal to ask at; add --yes")
@@ -47,7 +50,9 @@ def run(args: Namespace) -> int:
     for path in paths:
         with Lock(path):  # nothing can begin to write to it meanwhile
             atomic.discard(path)
-        print(f"removed {printable(str(path))}")
+        print(f"removed {printable(str(path))}", file=sys.stderr if args.json else sys.stdout)
+    if args.json:
+        print_json({"removed": [str(path) for path in paths]})
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.text import Text
 
-from dartboard.cli.render import Terminal, draw_cells, labeled
+from dartboard.cli.render import Terminal, draw_cells, labeled, print_json
 from dartboard.cli.runs.list import STYLES, facts
 from dartboard.cli.runs.tail import epoch_lines
 from dartboard.errors import DartboardError
@@ -40,7 +40,7 @@ def run(args: Namespace) -> int:
     if args.json:
         cell = None if genotype is None else json.loads(GENOTYPE_FORMATS["json"].encode(genotype))
         more = {"config": reading.config, "genotype": cell, "next": following}
-        print(json.dumps(facts(entry) | more, default=str))
+        print_json(facts(entry) | more)
         return 0
     terminal = Terminal()
     terminal.write(_head(entry, reading.config, terminal.width))

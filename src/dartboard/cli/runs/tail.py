@@ -4,6 +4,7 @@ With --follow further epochs are printed as they end, until the run is finished 
 not the run.
 """
 
+import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dartboard.cli.arguments import positive
-from dartboard.cli.render import format_metrics
+from dartboard.cli.render import format_metrics, print_json
 from dartboard.runs.directory import RunReader
 
 LOOK = 1.0
@@ -24,26 +25,32 @@ def configure(parser: ArgumentParser) -> None:
     add("path", type=Path, metavar="RUN", help="the directory of a run")
     add("-n", "--lines", type=positive, default=10, metavar="N", help="number of epochs (default: 10)")
     add("--follow", action="store_true", help="print further epochs until the run ends")
+    add("--json", action="store_true", help="print one JSON object at the end, with all values of the epochs")
 
 
 def run(args: Namespace) -> int:
     """Print the last epochs; then those that end, and again those that the run goes back to."""
     reading = RunReader.read(args.path)
     epochs, rows = reading.config.get("epochs"), reading.metrics()
-    for line in epoch_lines(rows[-args.lines :], epochs):
+    shown, stream = rows[-args.lines :], sys.stderr if args.json else sys.stdout
+    for line in epoch_lines(() if args.json else shown, epochs):
         print(line, flush=True)
-    if not rows and not args.follow:
+    if not rows and not args.follow and not args.json:
         print(f"{args.path} has no epoch yet; it is {reading.state}")
     going = args.follow
     while going:
         last = rows[-1]["epoch"] if rows else -1
         going = reading.state == "running"  # before the look, so that the last epochs are not missed
         rows = reading.metrics()
-        for line in epoch_lines([row for row in rows if row["epoch"] > last], epochs):
-            print(line, flush=True)
+        new = [row for row in rows if row["epoch"] > last]
+        for line in epoch_lines(new, epochs):
+            print(line, file=stream, flush=True)
+        shown += new
         if going:
             time.sleep(LOOK)
-    if args.follow:
+    if args.json:
+        print_json({"run": str(args.path), "state": reading.state, "epochs": shown})
+    elif args.follow:
         print(f"{reading.path} is {reading.state}")
     return 0
 
