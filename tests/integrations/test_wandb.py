@@ -1,0 +1,110 @@
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dartboard.errors import OptionError
+from dartboard.integrations.wandb import WandbHook
+from dartboard.report import ReportHook
+from dartboard.runs import Run
+from dartboard.search import load_config, resolved
+from dartboard.space import get_space
+from helpers.search_cases import search
+from helpers.wandb_files import read_records
+
+pytest.importorskip("wandb", reason="wandb is not installed")
+
+
+def written(folder: Path) -> list[Any]:
+    """All records in a folder, oldest file first."""
+    files = sorted(folder.rglob("run-*.wandb"), key=lambda path: path.stat().st_ctime_ns)
+    return [record for path in files for record in read_records(path)]
+
+
+def history(records: list[Any]) -> list[dict[str, Any]]:
+    """What was logged, by name."""
+    return [
+        {"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in record.history.item}
+        for record in records
+        if record.HasField("history")
+    ]
+
+
+def test_a_search_is_recorded_offline(offline: Path, tmp_path: Path) -> None:
+    config = resolved(load_config(flags={"epochs": 2}))
+    with Run.create(tmp_path / "run", config, space=get_space("nano")) as run:
+        hooks = [ReportHook(), WandbHook("team/project")]
+        result = search(epochs=2, run=run, hooks=hooks).fit()
+        metrics = run.metrics()
+    records = written(offline)
+    (start,) = [record.run for record in records if record.HasField("run")]
+    assert (start.entity, start.project, start.display_name) == ("team", "project", "run")
+    assert start.run_id == json.loads((tmp_path / "run" / "wandb.json").read_text())["id"]
+    settings = {
+        item.key or "/".join(item.nested_key): json.loads(item.value_json)
+        for record in records
+        if record.HasField("config")
+        for item in record.config.update
+    }
+    assert settings["method.name"] == "darts"
+    assert settings["epochs"] == 2
+    rows = [row for row in history(records) if "train_loss" in row]
+    assert [row["epoch"] for row in rows] == [row["_step"] for row in rows] == [1, 2]
+    for row, metric in zip(rows, metrics, strict=True):
+        assert (row["train_loss"], row["entropy"]) == (metric["train_loss"], metric["entropy"])
+        assert row["strengths/cell"]["_type"] == "histogram"
+    assert rows[0]["cell"]["_type"] == "image-file"
+    assert "edges" in rows[0]["genotype"]
+    summary = {
+        item.key or "/".join(item.nested_key): json.loads(item.value_json)
+        for record in records
+        if record.HasField("summary")
+        for item in record.summary.update
+    }
+    assert summary["result/digest"] == result.digest
+    assert summary["result/valid_accuracy"] == result.valid_accuracy
+    (artifact,) = [record.request.log_artifact.artifact for record in records if is_artifact(record)] or [
+        record.artifact for record in records if record.HasField("artifact")
+    ]
+    names = {entry.path for entry in artifact.manifest.contents}
+    assert {"config.yaml", "space.json", "result.json", "report.html"} <= names
+    (end,) = [record.exit for record in records if record.HasField("exit")]
+    assert end.exit_code == 0
+
+
+def is_artifact(record: Any) -> bool:
+    return bool(record.HasField("request") and record.request.HasField("log_artifact"))
+
+
+def test_a_run_that_is_done_again_is_recorded_once(offline: Path, tmp_path: Path) -> None:
+    for open_run in (lambda path: Run.create(path, {}), Run.resume):
+        with open_run(tmp_path / "run") as run:
+            search(epochs=1, run=run, hooks=[WandbHook("project")]).fit()
+    records = written(offline)
+    assert len({record.run.run_id for record in records if record.HasField("run")}) == 1
+    assert [row["_step"] for row in history(records) if "train_loss" in row] == [1]
+
+
+def test_without_a_key_nobody_is_asked_for_one(
+    offline: Path,  # noqa: ARG001
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("WANDB_MODE", "online")
+    monkeypatch.setenv("HOME", str(tmp_path))  # where a key may be
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    assert search(epochs=1, hooks=[WandbHook("project")]).fit().epochs == 1
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
+        "Weights & Biases records no more: there is no API key; run wandb login, or set WANDB_MODE=offline"
+    ]
+
+
+@pytest.mark.parametrize("name", ["", " ", "a/b/c", "team/", "a:b", "50%"])
+def test_names_that_are_no_project_are_refused(name: str) -> None:
+    with pytest.raises(
+        OptionError, match="has no name|is no name of a project: write PROJECT or TEAM/PROJECT"
+    ):
+        WandbHook(name)
