@@ -4,6 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from dartboard.integrations import tracker
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trackers are waited for, however busy the machine is."""
+    monkeypatch.setattr(tracker, "CLOSE_SECONDS", 300.0)
+
 
 @pytest.fixture
 def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from queue import SimpleQueue
+from time import monotonic
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,8 +40,8 @@ FILES = ("config.yaml", "space.json", "result.json", "report.html")
 """Files of a run that are kept with its record at the end, where there are such."""
 DPI = 150
 """Resolution of drawings, readable where a tracker enlarges them."""
-CLOSE_SECONDS = 20.0
-"""How long the end of a loop waits for a tracker."""
+CLOSE_SECONDS = 30.0
+"""How long the end of a loop waits for each answer of a tracker."""
 
 Drawing = NDArray[np.uint8]
 """An image [height, width, 3]."""
@@ -182,7 +183,7 @@ class Recorder:
 
     def __init__(self, open_session: Callable[[], Session]) -> None:
         self.failure: str | None = None
-        self._open = open_session
+        self._open, self._answered = open_session, monotonic()
         self._calls: SimpleQueue[Callable[[Session], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="tracker", daemon=True)
         self._thread.start()
@@ -192,10 +193,12 @@ class Recorder:
         self._calls.put(call)
 
     def finish(self, seconds: float) -> None:
-        """Waits until all is passed on, for at most so long."""
+        """Waits until all is passed on, for at most so long after each call."""
+        start = monotonic()
         self._calls.put(None)
-        self._thread.join(seconds)
-        if self._thread.is_alive() and self.failure is None:
+        while self._thread.is_alive() and (left := max(self._answered, start) + seconds - monotonic()) > 0:
+            self._thread.join(left)
+        if self._thread.is_alive():
             self.failure = f"no answer within {seconds:.0f} seconds"
 
     def _run(self) -> None:
@@ -203,6 +206,7 @@ class Recorder:
             session = self._open()
             while (call := self._calls.get()) is not None:
                 call(session)
+                self._answered = monotonic()
         except Exception as error:  # whatever goes wrong in there, the search is worth more
             log.debug("a tracker failed", exc_info=True)
             self.failure = one_line(error)

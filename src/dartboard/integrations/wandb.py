@@ -2,11 +2,15 @@
 
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from PIL import Image
+
 from dartboard.errors import OptionError
-from dartboard.integrations.tracker import EpochLog, RunFile, RunStart, Session, TrackerHook
+from dartboard.integrations.tracker import Drawing, EpochLog, RunFile, RunStart, Session, TrackerHook
+from dartboard.integrations.wandb_files import last_step
 
 if TYPE_CHECKING:
     import wandb
@@ -64,6 +68,10 @@ class WandbHook(TrackerHook):
         file = RunFile.read(start.path, self.package)
         if file.id is None:
             file.write(id=secrets.token_hex(4))
+        elif not is_online:
+            # What W&B had not yet written is lost with a killed process: its files know, this one does not.
+            step = last_step(Path(wandb.setup().settings.wandb_dir), file.id)
+            file.epochs = file.epochs if step is None else step
         run = wandb.init(
             project=self.project,
             entity=self.team,
@@ -78,16 +86,16 @@ class WandbHook(TrackerHook):
                 console="off", silent=True, save_code=False, finish_timeout=UPLOAD_SECONDS
             ),
         )
-        return WandbSession(run, file, start)
+        return WandbSession(run, file, start, is_online=is_online)
 
 
 class WandbSession(Session):
     """A run of W&B, new or continued."""
 
-    def __init__(self, run: "wandb.Run", file: RunFile, start: RunStart) -> None:
+    def __init__(self, run: "wandb.Run", file: RunFile, start: RunStart, *, is_online: bool) -> None:
         self._run, self._file, self._kind = run, file, start.kind
-        # Offline, W&B does not know what an earlier process recorded; online it does, whatever the file says.
-        self.epochs = max(file.epochs, run.step - 1)
+        self._drawings: Mapping[str, Drawing] = {}
+        self.epochs = max(run.step - 1, 0) if is_online else file.epochs
         run.config.update(dict(start.settings), allow_val_change=True)
         run.define_metric("*", step_metric="epoch")
         if start.drawing is not None and not self.epochs:
@@ -99,19 +107,17 @@ class WandbSession(Session):
         media: dict[str, Any] = {name: wandb.Image(drawing) for name, drawing in epoch.drawings.items()}
         media |= {name: wandb.Histogram(values) for name, values in epoch.histograms.items()}
         values = {"epoch": epoch.step, **epoch.scalars, **epoch.texts, **media}
-        self._run.log(values, step=epoch.step)
+        self._run.log(values, step=epoch.step, commit=True)  # at once, not with the next step
         self._file.write(epochs=epoch.step)
 
     def log_result(self, result: EpochLog) -> None:
         import wandb
 
+        self._drawings = result.drawings
         for name, value in {**result.scalars, **result.texts}.items():
             self._run.summary[f"result/{name}"] = value
-        if self._file.result == result.texts["digest"]:
-            return
         for name, drawing in result.drawings.items():
-            self._run.log({name: wandb.Image(drawing), "epoch": result.step}, step=result.step)
-        self._file.write(result=result.texts["digest"])
+            self._run.summary[name] = wandb.Image(drawing)
 
     def log_files(self, files: tuple[Path, ...]) -> None:
         import wandb
@@ -119,6 +125,9 @@ class WandbSession(Session):
         artifact = wandb.Artifact(f"{self._kind}-{self._run.id}", type=self._kind)
         for path in files:
             artifact.add_file(str(path))
+        for name, drawing in self._drawings.items():
+            with artifact.new_file(f"{name}.png", "wb") as file:
+                Image.fromarray(drawing).save(file, "png")
         self._run.log_artifact(artifact)
 
     def close(self, *, finished: bool) -> None:
