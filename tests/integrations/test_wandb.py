@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dartboard.cli.main import MISTAKE, main
 from dartboard.errors import OptionError
 from dartboard.integrations.wandb import WandbHook
 from dartboard.integrations.wandb_files import read_records
@@ -107,3 +108,19 @@ def test_a_step_that_w_and_b_lost_is_recorded_again(offline: Path, tmp_path: Pat
     with Run.resume(tmp_path / "run") as run:
         search(epochs=2, run=run, hooks=[WandbHook("project")]).fit()
     assert [row["_step"] for row in history(written(offline)) if "train_loss" in row] == [1, 2]
+
+
+def test_the_flag_of_a_command_records_its_run(
+    offline: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["net.channels=2", "data.workers=0", "health.examples=16", "--threads", "1", "--epochs", "1"]
+    assert main(["search", "--out", "a", "--wandb", "project", "--json", *words]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["epochs"] == 1
+    assert printed.err == ""
+    (artifact,) = [record.artifact for record in written(offline) if record.HasField("artifact")]
+    assert "report.html" in {entry.path for entry in artifact.manifest.contents}
+    assert main(["search", "--out", "b", "--wandb", "a/b/c", *words]) == MISTAKE
+    assert "--wandb a/b/c is no name of a project" in capsys.readouterr().err
+    assert not (tmp_path / "b").exists()

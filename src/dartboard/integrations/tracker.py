@@ -375,7 +375,7 @@ def draw(cells: Genotype | SearchSpace) -> Drawing:
     """A drawing of cells."""
     figure = cell_figure(cells)
     figure.set_dpi(DPI)
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)  # matplotlib's is typed in part
     canvas.draw()
     return np.array(canvas.buffer_rgba())[..., :3]
 
