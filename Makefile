@@ -12,7 +12,7 @@ endif
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable
 # Two test workers with one thread each: more would fight over the cores.
 WORKERS ?= 2
-CODE := src tests benchmarks scripts docs papers noxfile.py
+CODE := src tests benchmarks scripts docs examples papers noxfile.py
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DEFAULT_GOAL := help

@@ -35,6 +35,13 @@ def demo(session: nox.Session) -> None:
         session.run("dartboard", "reproduce", "xnas-figure-3")
 
 
+@nox.session(python="3.11")
+def tune(session: nox.Session) -> None:
+    """The example that needs Ray Tune, whose pandas and pyarrow are too large for every installation."""
+    session.install("--constraint", "constraints.txt", "--editable", ".[test]", "ray[tune]")
+    session.run("pytest", "-m", "slow", "tests/examples", *session.posargs)
+
+
 @nox.session(python="3.11", name="oldest")
 def oldest(session: nox.Session) -> None:
     """The tests with the oldest torch that the package admits."""

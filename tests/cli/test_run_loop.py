@@ -6,7 +6,7 @@ import pytest
 
 from dartboard.cli.main import MISTAKE, main
 from dartboard.cli.run_loop import claim_directory, search_name
-from dartboard.integrations import tensorboard
+from dartboard.integrations import tracker
 from dartboard.integrations.tensorboard import TensorBoardHook
 from dartboard.search.config import load_config
 from helpers.protocol_cases import TINY as PROTOCOL
@@ -69,7 +69,7 @@ def test_what_cannot_be_written_is_said_before_anything_is(
     (tmp_path / "file").touch()
     assert main(["search", "--out", "a", "--tensorboard", "file", *TINY]) == MISTAKE
     assert "--tensorboard file is a file; name a folder" in capsys.readouterr().err
-    monkeypatch.setattr(tensorboard, "find_spec", lambda _: None)
+    monkeypatch.setattr(tracker, "find_spec", lambda _: None)
     assert main(["search", "--out", "a", "--tensorboard", "tb", *TINY]) == MISTAKE
     error = capsys.readouterr().err
     assert "get it with: pip install 'dartboard[tensorboard]'" in error

@@ -4,13 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from dartboard.errors import OptionError
-from dartboard.integrations import tensorboard
-from dartboard.integrations.tensorboard import TensorBoardHook, histograms, scalars
-from dartboard.relax.base import Strength
+from dartboard.integrations import tracker
+from dartboard.integrations.tensorboard import TensorBoardHook
 from dartboard.runs import Run
 from dartboard.search.hooks import Hook
 from dartboard.space import get_space
@@ -85,30 +83,9 @@ def test_a_training_shows_its_numbers_and_the_cell_it_trains(tmp_path: Path) -> 
     assert [own.step for own in shown(tmp_path).Images("cell")] == [0]
 
 
-def test_scalars_are_numbers_alone() -> None:
-    cells = {"normal": {"entropy": 1, "ops": {"none": 2}, "all": True}}
-    metrics = {"epoch": 3, "step": 4, "lr": 0.5, "warnings": ["x"], "words": "y", "cells": cells}
-    assert scalars(metrics) == {"lr": 0.5, "normal/entropy": 1.0, "normal/ops/none": 2.0}
-
-
-def test_histograms_leave_out_what_is_no_candidate() -> None:
-    space = get_space("s1")
-    strengths = {
-        arch: Strength(torch.full(cell.shape, 0.5), torch.ones(len(cell.edges)))
-        for arch, cell in space.groups
-    }
-    for arch, cell in space.groups:
-        for row, edge in zip(strengths[arch].ops, cell.edges, strict=True):
-            row[len(edge.ops) :] = 0
-    found = histograms(space, strengths)
-    assert all(values.min() == 0.5 for values in found.values())
-    counts = {arch: sum(len(edge.ops) for edge in cell.edges) for arch, cell in space.groups}
-    assert {arch: len(values) for arch, values in found.items()} == counts
-
-
 def test_without_the_package_the_command_that_helps_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tensorboard, "find_spec", lambda _: None)
+    monkeypatch.setattr(tracker, "find_spec", lambda _: None)
     with pytest.raises(OptionError, match=r"pip install 'dartboard\[tensorboard\]'"):
         TensorBoardHook(tmp_path)

@@ -38,6 +38,7 @@ from dartboard.cli.run_loop import (
     fit,
     resumed,
     search_name,
+    tracker_flags,
 )
 from dartboard.jobs.job import JobResult, Monitor
 from dartboard.utils.text import command, span
@@ -107,9 +108,11 @@ def run(args: Namespace) -> int:
     device = prepare_device(*device_and_threads(args))
     display = choose_display(quiet=args.quiet, json=args.json, live=None, lines=RunLines)
     executor = make_executor(args, words, threads=args.threads)
-    if executor is not None and (args.tensorboard or args.live):
-        flag = "--tensorboard" if args.tensorboard else "--live"
-        raise UsageError(f"{flag} follows jobs of this process; leave it out, or --executor and --jobs")
+    followers = [*tracker_flags(args), *(["live"] if args.live else [])]
+    if executor is not None and followers:
+        raise UsageError(
+            f"--{followers[0]} follows jobs of this process; leave it out, or --executor and --jobs"
+        )
     protocol, run = _open(args, device, display, executor)
     with run:
         display.say([_description(protocol), f"writing to {run.path}"])

@@ -3,7 +3,7 @@
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -13,7 +13,8 @@ from dartboard.cli.arguments import RUNS, UsageError, add_plugins, load_plugins,
 from dartboard.cli.exit_codes import SIGNALLED
 from dartboard.cli.processes import report_stop, stop_on_signals
 from dartboard.cli.render import format_bytes, print_json, progress
-from dartboard.errors import DistributedError, Stopped
+from dartboard.errors import DistributedError, OptionError, Stopped
+from dartboard.integrations import TRACKERS
 from dartboard.utils.text import command, printable, span
 
 if TYPE_CHECKING:
@@ -63,8 +64,8 @@ def add_flags(parser: ArgumentParser, *, out: str) -> None:
 def add_run_flags(parser: ArgumentParser, *, out: str) -> None:
     """Declare the flags of all commands that write a run, by default to the directory `out`."""
     add = parser.add_argument
-    about = "write curves, strengths and cells for TensorBoard to a folder in DIR, named after the run"
-    add("--tensorboard", type=Path, metavar="DIR", help=about)
+    for name, tracker in TRACKERS.items():
+        add(f"--{name}", metavar=tracker.metavar, help=tracker.about)
     add_plugins(parser)
     add("--out", metavar="DIR", help=f"run directory (default: {out})")
     add("--resume", metavar="DIR", help="resume a run that was stopped or killed")
@@ -104,12 +105,13 @@ def check_flags(args: Namespace, settings: Sequence[str], kind: str) -> None:
         raise UsageError("--live writes a report and --no-report writes none; leave out one of them")
     if args.fall_back and args.resume is None:
         raise UsageError("--fall-back chooses among the checkpoints of a run; name the run with --resume")
-    if args.tensorboard is not None:
-        from dartboard.integrations.tensorboard import check_installed
-
-        check_installed()
-        if args.tensorboard.exists() and not args.tensorboard.is_dir():
-            raise UsageError(f"--tensorboard {args.tensorboard} is a file; name a folder")
+    for name, place in tracker_flags(args).items():
+        hook = TRACKERS[name].hook()
+        hook.check_installed()
+        try:
+            hook.check_place(place)
+        except OptionError as error:
+            raise UsageError(f"--{name} {place} {error}") from None
     if args.resume is not None:
         from dartboard.runs import RunReader
 
@@ -117,6 +119,11 @@ def check_flags(args: Namespace, settings: Sequence[str], kind: str) -> None:
         if actual != kind:
             again = f"dartboard {actual} --resume {args.resume}"
             raise UsageError(f"{args.resume} is a run of dartboard {actual}; resume it with: {again}")
+
+
+def tracker_flags(args: Namespace) -> dict[str, str]:
+    """The trackers that flags ask for, with the values of the flags."""
+    return {name: value for name in TRACKERS if (value := getattr(args, name)) is not None}
 
 
 def search_name(config: "SearchConfig") -> str:
@@ -293,18 +300,16 @@ def fit(
 
 @contextmanager
 def _hooks(loop: RunsLoop[E], run: "Run | None", args: Namespace) -> Iterator[None]:
-    """Inside, the loop has the hooks of `--live` and `--tensorboard`."""
+    """Inside, the loop has the hooks of `--live` and of the flags of trackers."""
     if run is not None and args.live:
         from dartboard.report import ReportHook
 
         loop.hooks = (*loop.hooks, ReportHook(run.path, live=True))
-    if run is None or args.tensorboard is None:
-        yield
-        return
-    from dartboard.integrations.tensorboard import TensorBoardHook
-
-    with TensorBoardHook(args.tensorboard / run.path.resolve().name, run.path) as hook:
-        loop.hooks = (*loop.hooks, hook)
+    with ExitStack() as stack:
+        if run is not None:
+            for name, place in tracker_flags(args).items():
+                hook = stack.enter_context(TRACKERS[name].hook().of_command(place, run.path))
+                loop.hooks = (*loop.hooks, hook)
         yield
 
 
@@ -319,8 +324,8 @@ def _write_report(run: "Run | None", args: Namespace) -> None:
 
 
 def _how_to_resume(path: Path, args: Namespace) -> str:
-    tensorboard = [] if args.tensorboard is None else ["--tensorboard", str(args.tensorboard)]
-    return f"resume with: {command(args.command, '--resume', path, *tensorboard, plugins=args.plugin)}"
+    trackers = [word for name, place in tracker_flags(args).items() for word in (f"--{name}", place)]
+    return f"resume with: {command(args.command, '--resume', path, *trackers, plugins=args.plugin)}"
 
 
 def forecast_text(forecast: "Callable[[], Forecast]", group: "Group | None") -> str:
