@@ -65,9 +65,12 @@ if __name__ == "__main__":
             "rank": [group.rank, group.size],
             "sums": [total.tolist() for total in sums],
             "any": [group.any(group.rank == 1), group.any(False), group.any(True)],
-            "broadcast": group.broadcast(f"from rank {group.rank}".encode).decode(),
-            "nothing": group.broadcast(bytes).decode(),
-            "failed": [raised(group.broadcast, failure) for failure in (fail, misname, divide)],
+            "broadcast": group.broadcast(lambda: f"from rank {group.rank}", str.encode, bytes.decode),
+            "nothing": group.broadcast(str, str.encode, bytes.decode),
+            "failed": [
+                raised(group.broadcast, failure, str.encode, bytes.decode)
+                for failure in (fail, misname, divide)
+            ],
             "same": raised(group.check_same, "it", "equal"),
             "differs": raised(group.check_same, "the state", f"of {group.rank}"),
             "norms": norms(group),

@@ -4,16 +4,19 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+SECONDS = 300.0
+"""Far more than a command waits for its turn on a busy machine."""
+
 
 @contextmanager
-def alarm(seconds: float) -> Iterator[None]:
-    """Raises where the block hangs."""
+def alarm() -> Iterator[None]:
+    """Raises where the block hangs: waits for what never comes."""
 
     def ring(*_: object) -> None:
         raise AssertionError("it hangs")
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         yield
     finally:

@@ -1,6 +1,7 @@
 """Files with checksums: a change is noticed, a kill at any moment is not taken for one."""
 
 import os
+import resource
 from pathlib import Path
 from random import Random
 
@@ -12,6 +13,7 @@ from dartboard.errors import ChecksumError
 from dartboard.utils import atomic, checksums
 from dartboard.utils.checksums import (
     CHECKSUMS,
+    AppendedFile,
     check_file,
     read_file,
     read_journal,
@@ -24,6 +26,7 @@ from dartboard.utils.checksums import (
     write_file,
 )
 
+METRICS = "metrics.jsonl"
 NAMES = ("a.json", "epochs/0000.json", "log.txt.json")
 
 
@@ -191,6 +194,98 @@ def test_a_reader_never_takes_a_write_for_damage(tmp_path: Path) -> None:
         if (tmp_path / "a").exists():
             seen.add(read_file(tmp_path / "a", root=tmp_path))
     assert seen
+
+
+def test_lines_are_added_to_what_is_there(tmp_path: Path) -> None:
+    lines = AppendedFile(tmp_path / METRICS)
+    assert not lines.is_known
+    for number in range(3):
+        lines.append(b"%d\n" % number)
+        assert lines.is_known
+    inode = lines.path.stat().st_ino
+    again = AppendedFile(tmp_path / METRICS)
+    again.append(b"3\n")
+    assert not lines.is_known
+    lines.append(b"4\n")
+    assert lines.path.stat().st_ino == inode
+    assert read_file(lines.path, root=tmp_path) == b"0\n1\n2\n3\n4\n"
+    assert check_file(tmp_path, METRICS) is None
+
+
+def test_lines_are_added_to_a_file_without_a_checksum_by_writing_it_anew(tmp_path: Path) -> None:
+    (tmp_path / METRICS).write_bytes(b"0\n")
+    inode = (tmp_path / METRICS).stat().st_ino
+    AppendedFile(tmp_path / METRICS).append(b"1\n")
+    assert (tmp_path / METRICS).stat().st_ino != inode  # a line written in part would be damage
+    assert read_file(tmp_path / METRICS, root=tmp_path) == b"0\n1\n"
+
+
+@pytest.mark.parametrize("written", range(6))
+def test_a_line_that_was_written_in_part_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int
+) -> None:
+    lines = AppendedFile(tmp_path / METRICS)
+    lines.append(b"old\n")
+
+    def kill_within(handle: int, data: bytes, size: int) -> None:  # noqa: ARG001
+        os.write(handle, data[:written])
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checksums, "_append_all", kill_within)
+        with pytest.raises(Killed):
+            lines.append(b"line\n")
+    checksums._unfinished.clear()  # that process is no more
+    expected = b"old\nline\n" if written == 5 else b"old\n"
+    for _ in range(2):  # before and after it is settled
+        assert read_file(lines.path, root=tmp_path) == expected
+        assert check_file(tmp_path, METRICS) is None
+        settle(tmp_path)
+    assert lines.path.read_bytes() == expected
+    AppendedFile(tmp_path / METRICS).append(b"new\n")
+    assert read_file(lines.path, root=tmp_path) == expected + b"new\n"
+
+
+def test_the_beginning_of_a_line_hides_no_change_before_it(tmp_path: Path) -> None:
+    lines = AppendedFile(tmp_path / METRICS)
+    lines.append(b"old\n")
+    lines.append(b"line\n")
+    lines.path.write_bytes(b"olt\nlin")
+    with pytest.raises(ChecksumError, match="does not have the checksum"):
+        read_file(lines.path, root=tmp_path)
+    settle(tmp_path)
+    assert check_file(tmp_path, METRICS) is not None
+
+
+def test_a_full_disk_leaves_a_file_without_the_lines_that_did_not_fit(tmp_path: Path) -> None:
+    lines = AppendedFile(tmp_path / METRICS)
+    lines.append(old := b"x" * 5000 + b"\n")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5010, hard))
+    try:
+        with pytest.raises(OSError, match=r"metrics\.jsonl"):
+            lines.append(b"y" * 20 + b"\n")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert lines.path.read_bytes() == old
+    assert read_file(lines.path, root=tmp_path) == old
+    lines.append(b"z\n")
+    assert read_file(lines.path, root=tmp_path) == old + b"z\n"
+
+
+def test_a_reader_never_sees_a_part_of_a_line(tmp_path: Path) -> None:
+    AppendedFile(tmp_path / METRICS).append(b"line\n")
+    pid = os.fork()
+    if pid == 0:
+        lines = AppendedFile(tmp_path / METRICS)
+        for number in range(200):
+            lines.append(b"line\n" * (1 + number % 7))
+        os._exit(0)
+    seen = set()
+    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+        seen.add(len(data := read_file(tmp_path / METRICS, root=tmp_path)))
+        assert set(data.splitlines(keepends=True)) == {b"line\n"}
+    assert len(seen) > 1
 
 
 @given(st.integers(0, 10_000), st.integers(1, 255), st.booleans())

@@ -4,18 +4,41 @@ people: their keys, defaults, types and meanings.
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from inspect import Parameter, signature
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError, PydanticUndefined
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationInfo, field_validator
+from pydantic_core import CoreSchema, PydanticCustomError, PydanticUndefined
 
 MAX_COUNT = 100_000
 """The largest size an option takes: beyond it the numbers of a network overflow."""
 MAX_FLOAT, MAX_RATE = 1e38, 1e30
 """The largest number of any option, which float32 can hold, and the largest rate, which is multiplied."""
-Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+
+
+@dataclass(frozen=True)
+class Between:
+    """Limits of an annotated integer type, which a field of that type can narrow.
+
+    Those of a `Field` in the annotation would replace the field's own: pydantic applies them last.
+
+    Args:
+        low: The smallest value.
+        high: The largest value.
+    """
+
+    low: int
+    high: int
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema: Any = handler(source)
+        low, high = schema.get("ge", self.low), schema.get("le", self.high)
+        return {**schema, "ge": max(low, self.low), "le": min(high, self.high)}
+
+
+Count = Annotated[int, Between(1, MAX_COUNT)]
 """A size or a number of times."""
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 """A random seed; torch's generators take no larger one."""

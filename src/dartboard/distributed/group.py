@@ -1,7 +1,7 @@
 """The processes that share one training loop, each with its part of every batch."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dartboard.errors import DistributedError
 
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from torch.nn.parallel import DistributedDataParallel
 
     from dartboard.distributed.process_group import Reducer
+
+
+T = TypeVar("T")
 
 
 class Group:
@@ -55,8 +58,16 @@ class Group:
         """Whether the flag is set on any rank."""
         return flag
 
-    def broadcast(self, make: Callable[[], bytes]) -> bytes:
-        """The bytes that `make` gives on rank 0, on every rank; an error there is raised on every rank."""
+    def broadcast(
+        self,
+        make: Callable[[], T],
+        encode: Callable[[T], bytes],  # noqa: ARG002
+        decode: Callable[[bytes], T],  # noqa: ARG002
+    ) -> T:
+        """The value that `make` gives on rank 0, on every rank; an error there is raised on every rank.
+
+        It is sent as bytes; a group of one sends nothing, and has the value itself.
+        """
         return make()
 
     def check_same(self, what: str, value: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from hashlib import sha256
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -26,6 +26,8 @@ TIMEOUT = timedelta(minutes=30)
 """How long a rank waits for the others: rank 0 may be at the last selection, or write a large checkpoint."""
 PUBLIC = "DARTBOARD_PUBLIC"
 """The environment variable that permits processes of torchrun to meet at a public address."""
+
+T = TypeVar("T")
 
 _SYNC_BUFFERS = "forward_sync_buffers"  # its name from torch 2.13 on
 if _SYNC_BUFFERS not in inspect.signature(DistributedDataParallel).parameters:
@@ -96,11 +98,13 @@ class TorchGroup(Group):
         dist.all_reduce(total, group=self._group)
         return bool(total)
 
-    def broadcast(self, make: Callable[[], bytes]) -> bytes:
+    def broadcast(
+        self, make: Callable[[], T], encode: Callable[[T], bytes], decode: Callable[[bytes], T]
+    ) -> T:
         kind, data, cause = "", b"", None
         if not self.rank:
             try:
-                data = make()
+                data = encode(make())
             except Exception as error:  # noqa: BLE001  # it is raised below, here and on all other ranks
                 kind, data, cause = type(error).__name__, str(error).encode(), error
         kind, data = self._send(kind.encode()).decode(), self._send(data)
@@ -111,7 +115,7 @@ class TorchGroup(Group):
             failure = known.__new__(known)
             Exception.__init__(failure, data.decode())  # some have constructors of their own
             raise failure from cause
-        return data
+        return decode(data)
 
     def _send(self, data: bytes) -> bytes:
         """The bytes of rank 0 on every rank, sent as a tensor: nothing is unpickled."""

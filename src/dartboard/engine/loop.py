@@ -22,7 +22,7 @@ from dartboard.engine.step import Meter, Stepper, check_state
 from dartboard.errors import DistributedError, Stopped
 from dartboard.nn.network import CellNet
 from dartboard.runs import Run, digest
-from dartboard.runs.checkpoint import from_bytes, to_bytes
+from dartboard.runs.checkpoint import Tree, from_bytes, to_bytes
 from dartboard.runs.store import RunDirectory
 from dartboard.space import SearchSpace
 
@@ -229,12 +229,13 @@ class Loop(ABC, Generic[R, E]):
             raise Stopped(f"stopped after step {self.step} of {steps}" if self.step else UNSTARTED)
 
     def _resume(self, fall_back: bool) -> None:
-        def load() -> bytes:
+        def load() -> Tree:
             checkpoint = None if self.run is None else self.run.load(fall_back=fall_back)
-            return b"" if checkpoint is None else to_bytes(checkpoint[1])
+            return None if checkpoint is None else checkpoint[1]
 
-        if state := self.group.broadcast(load):
-            restore(self, from_bytes(state))
+        state = self.group.broadcast(load, to_bytes, from_bytes)
+        if state is not None:
+            restore(self, state)
             log.info("resumed at step %d, epoch %d", self.step, self.epoch)
             if self.changed:
                 log.info("%s", self.changed)

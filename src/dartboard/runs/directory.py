@@ -127,10 +127,9 @@ class RunReader:
         """
         path = self.path / METRICS
         try:
-            lines = read_file(path, root=self.path).splitlines()
+            return text_files.rows(read_file(path, root=self.path), path)
         except FileNotFoundError:
             return []
-        return [text_files.row(text, f"{path}, line {number}") for number, text in enumerate(lines, 1)]
 
     def epoch(self, number: int) -> dict[str, Any]:
         """The details of an epoch.

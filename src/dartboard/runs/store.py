@@ -13,6 +13,7 @@
     lock              held by the process that writes
 
 All files but the log are written atomically, so a kill at any moment leaves none of them half written.
+Lines of metrics are appended, by the rules of `dartboard.utils.checksums`.
 """
 
 import logging
@@ -57,10 +58,17 @@ from dartboard.runs.directory import (
     read_config,
 )
 from dartboard.runs.lock import Lock, lock_unless_failed
-from dartboard.runs.text_files import differences, plain, to_json, to_yaml
+from dartboard.runs.text_files import differences, plain, rows, to_json, to_yaml
 from dartboard.space import SearchSpace, space_to_json
 from dartboard.utils import atomic
-from dartboard.utils.checksums import CHECKSUMS, record_growing, remove_file, settle, write_file
+from dartboard.utils.checksums import (
+    CHECKSUMS,
+    AppendedFile,
+    record_growing,
+    remove_file,
+    settle,
+    write_file,
+)
 from dartboard.utils.safe_files import check_folder, open_handle
 
 _SECONDS = 5  # that git may take
@@ -78,6 +86,7 @@ class Run(RunReader):
         super().__init__(path, config)
         self._lock = lock
         self._handlers: list[logging.Handler] = []
+        self._metrics, self._last_epoch = AppendedFile(path / METRICS), -1
 
     @classmethod
     def create(
@@ -151,15 +160,17 @@ class Run(RunReader):
             raise RunError(f"epochs are counted from 0, got {epoch}")
         if row["epoch"] != epoch:
             raise RunError("metrics have an 'epoch' of their own; the number of the epoch is added to them")
-        rows = self.metrics()
-        last = max((row["epoch"] for row in rows), default=-1)
-        if epoch <= last:
+        if not self._metrics.is_known:  # only then are all epochs read again
+            recorded = rows(self._metrics.read(), self._metrics.path)
+            self._last_epoch = max((row["epoch"] for row in recorded), default=-1)
+        if epoch <= (last := self._last_epoch):
             raise RunError(f"epoch {epoch} cannot follow epoch {last}, which is recorded; rewind first")
         remove_file(self.path / RESULT)
         check_folder(self.path / EPOCHS, self.path)
         (self.path / EPOCHS).mkdir(exist_ok=True)
         self.write(f"{EPOCHS}/{self._epoch_path(epoch).name}", text)
-        self._write_metrics([*rows, row])  # last: an epoch that is listed has its details
+        self._metrics.append(to_json(row).encode())  # last: an epoch that is listed has its details
+        self._last_epoch = epoch
 
     def rewind(self, epoch: int) -> None:
         """Removes the metrics and details of `epoch` and later ones, and the result if there were any.
@@ -167,11 +178,11 @@ class Run(RunReader):
         Checkpoints stay: the run continues from them.
         """
         self._check_writable()
-        rows = self.metrics()
-        earlier = [row for row in rows if row["epoch"] < epoch]
-        if len(earlier) < len(rows):
+        recorded = self.metrics()
+        earlier = [row for row in recorded if row["epoch"] < epoch]
+        if len(earlier) < len(recorded):
             remove_file(self.path / RESULT)
-            self._write_metrics(earlier)
+            self.write(METRICS, "".join(map(to_json, earlier)))
         for path in (self.path / EPOCHS).glob("*.json"):
             if path.stem.isdecimal() and int(path.stem) >= epoch:  # others are not files of epochs
                 remove_file(path, root=self.path)
@@ -237,9 +248,6 @@ class Run(RunReader):
     def _check_writable(self) -> None:
         if self._lock is None:
             raise RunError(f"{self.path} is open for reading only; open it with Run.resume to write")
-
-    def _write_metrics(self, rows: list[dict[str, Any]]) -> None:
-        self.write(METRICS, "".join(map(to_json, rows)))
 
 
 @dataclass(frozen=True)

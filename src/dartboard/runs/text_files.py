@@ -123,6 +123,11 @@ def row(text: bytes, place: str) -> dict[str, Any]:
     return metrics
 
 
+def rows(data: bytes, path: Path) -> list[dict[str, Any]]:
+    """All lines of the metrics in a file; RunError, with the line, if one has no epoch."""
+    return [row(text, f"{path}, line {number}") for number, text in enumerate(data.splitlines(), 1)]
+
+
 def rows_from_end(path: Path) -> Iterator[dict[str, Any]]:
     """The last lines of metrics, newest first, as many as a few kilobytes at the end of the file hold."""
     try:

@@ -197,7 +197,11 @@ def _choose(
     local = select(searcher.objective, searcher.valid_batches, rng)
     text = GENOTYPE_FORMATS["json"]
     # Measurements of ranks could differ by rounding.
-    genotype = text.decode(searcher.group.broadcast(lambda: text.encode(local).encode()).decode())
+    genotype = searcher.group.broadcast(
+        lambda: local,
+        lambda genotype: text.encode(genotype).encode(),
+        lambda data: text.decode(data.decode()),
+    )
     strengths = searcher.relaxation.strengths()
     return genotype, strengths, health.measure(searcher.space, genotype, strengths)
 

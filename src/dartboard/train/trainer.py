@@ -277,15 +277,13 @@ class Trainer(Loop[TrainRecord, TrainResult]):
     def _best_net(self) -> tuple[CellNet, int]:
         """The network of the best epoch and the epoch's number; the last where its file is damaged."""
 
-        def load() -> bytes:
-            return (
-                self._models[BEST]
-                if self.run is None
-                else pack_model(load_model(self.run.path / BEST, root=self.run.path))
-            )
+        def load() -> Model:
+            if self.run is None:
+                return unpack_model(self._models[BEST])
+            return load_model(self.run.path / BEST, root=self.run.path)
 
         try:
-            model = unpack_model(self.group.broadcast(load))
+            model = self.group.broadcast(load, pack_model, unpack_model)
         except ModelError as error:
             log.warning("the best network is lost, and the last takes its place: %s", error)
             return self.used_net, self.epoch - 1

@@ -71,7 +71,7 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     temporary = _temporary(path)
     temporary.mkdir()
     try:
-        with _name_in_errors(path):
+        with name_in_errors(path):
             yield temporary
             for inner in temporary.rglob("*"):
                 _sync(inner)
@@ -120,7 +120,7 @@ def is_leftover(path: Path) -> bool:
 
 def _write(temporary: Path, path: Path, data: bytes) -> None:
     """Writes bytes under a temporary name and syncs them; errors name the final file."""
-    with _name_in_errors(path), temporary.open("xb") as file:
+    with name_in_errors(path), temporary.open("xb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -133,14 +133,14 @@ def _temporary(path: Path) -> Path:
 def _sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
-        with _name_in_errors(path):
+        with name_in_errors(path):
             os.fsync(handle)
     finally:
         os.close(handle)
 
 
 @contextmanager
-def _name_in_errors(path: Path) -> Iterator[None]:
+def name_in_errors(path: Path) -> Iterator[None]:
     """Sets the file name of system errors, which would be missing or temporary."""
     try:
         yield

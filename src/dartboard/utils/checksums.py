@@ -9,6 +9,10 @@ folder; a file that was removed has `-` for the SHA-256. A line is on disk befor
 a writer who is killed between the two leaves a file that is as the line before says, which is accepted. Lines
 are only appended, by the one process that holds the folder's lock; whoever takes it next calls `settle`.
 
+Files are replaced whole (`write_file`), but for those in `APPENDED`, to which lines are added
+(`AppendedFile`): a writer who is killed within such a line leaves the beginning of it, which is never read,
+and which `settle` removes.
+
 JSON files that are not in such a folder, or that several processes write to the same one, carry the checksum
 themselves (`seal`, `unseal`).
 """
@@ -29,6 +33,8 @@ from dartboard.utils.safe_files import TEXT_LIMIT, WEIGHTS_LIMIT
 CHECKSUMS = "checksums.txt"
 GROWING = ("log.txt",)
 """Files that others append to: their line is about the beginning of the file."""
+APPENDED = ("metrics.jsonl",)
+"""Files that grow by `AppendedFile`: their last line may have been written in part."""
 CHANGED = "it was changed after it was written"
 
 _LINE = re.compile(rb"([0-9a-f]{8}) ((?:[0-9a-f]{64}|-) (\d{1,19}) (.+))")
@@ -86,6 +92,14 @@ class Journal:
             journal.has_damaged_end = True
         return journal
 
+    def whole_size(self, name: str, size: int) -> int:
+        """Size of a file of this size without the beginning of a line whose writer was killed."""
+        if name in APPENDED and name == self.last:
+            before, now = self.entries[name]
+            if before.sha256 is not None and before.size < size < now.size:
+                return before.size
+        return size
+
     def _add(self, name: str, sha256: str, size: int) -> None:
         before = self.entries.get(name, (ABSENT,))[-1]
         self.entries[name] = (before, FileState(None if sha256 == "-" else sha256, size))
@@ -104,8 +118,7 @@ def read_journal(root: Path) -> Journal | None:
     path = root / CHECKSUMS
     try:
         with safe_files.open_file(path, root=root) as file:
-            status = os.fstat(file.fileno())
-            key = (status.st_ino, status.st_size, status.st_mtime_ns)
+            key = _key(os.fstat(file.fileno()))
             known = _cache.get(str(path))
             if known is not None and known[0] == key:
                 return known[1]
@@ -141,9 +154,12 @@ def read_file(path: str | Path, *, root: Path | None = None, limit: int = TEXT_L
     for _ in range(_TRIES):
         with safe_files.open_file(path, root=root, limit=limit) as file:
             size, journal = os.fstat(file.fileno()).st_size, read_journal(folder)
-            fault = None if journal is None else _fault(journal, name, size)
+            fault = None if journal is None else _fault(journal, name, journal.whole_size(name, size))
             data = b"" if fault else file.read(limit)
-        if journal is None or (not fault and not (fault := _fault(journal, name, len(data), data))):
+        if journal is None:
+            return data
+        data = data[: journal.whole_size(name, len(data))]
+        if not fault and not (fault := _fault(journal, name, len(data), data)):
             return data
         _cache.pop(str(folder / CHECKSUMS), None)
     raise ChecksumError(f"{path} {fault}; see dartboard runs check {folder}")
@@ -176,6 +192,69 @@ def write_changed(path: Path, text: str) -> None:
     write_file(path, text)
 
 
+class AppendedFile:
+    """A file to which lines are added; those that are there are neither read nor written again.
+
+    As with `write_file`, a line about it is in the checksums.txt of its folder first, and a kill at any
+    moment leaves the file with the new lines or without them, for all who read it by `read_file`.
+
+    Args:
+        path: The file, one of `APPENDED`, in the folder that it belongs to, where no other process may be
+            writing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._sha256, self._size = hashlib.sha256(), 0
+        self._status: tuple[int, int, int] | None = None  # when this process has last read or written it
+        self._is_listed = False  # whether its checksum is that of its last line: else a kill would be damage
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the file is as this process has read or left it, as far as its status tells."""
+        return self._status is not None and self._status == self._status_now()
+
+    def read(self) -> bytes:
+        """The contents, empty if there is no file; raises as `read_file`."""
+        try:
+            data, self._status = read_file(self.path, root=self.path.parent), self._status_now()
+        except FileNotFoundError:
+            data, self._status = b"", None
+        self._sha256, self._size = hashlib.sha256(data), len(data)
+        journal = read_journal(self.path.parent) or Journal()
+        state = FileState(self._sha256.hexdigest(), self._size)
+        self._is_listed = journal.entries.get(self.path.name, (ABSENT,))[-1] == state
+        return data
+
+    def append(self, data: bytes) -> None:
+        """Adds whole lines."""
+        folder = self.path.parent
+        if str(folder) in _unfinished:
+            settle(folder)
+        before = b"" if self.is_known else self.read()
+        if not self._is_listed:
+            write_file(self.path, (before or self.read()) + data)
+            self.read()
+            return
+        self._status = None  # until all is written
+        self._sha256.update(data)
+        flags, limit = os.O_WRONLY | os.O_APPEND, TEXT_LIMIT - len(data)
+        handle = safe_files.open_handle(self.path, flags, root=folder, limit=limit)
+        try:
+            _append(folder, self.path.name, self._sha256.hexdigest(), self._size + len(data))
+            with _finishing(folder), atomic.name_in_errors(self.path):
+                _append_all(handle, data, self._size)
+        finally:
+            os.close(handle)
+        self._size += len(data)
+        self._status = self._status_now()
+
+    def _status_now(self) -> tuple[int, int, int] | None:
+        with suppress(FileNotFoundError):
+            return _key(self.path.lstat())
+        return None
+
+
 def remove_file(path: Path, *, root: Path | None = None) -> None:
     """Removes a file, if there is one, after a line that says so."""
     folder = path.parent if root is None else root
@@ -201,8 +280,8 @@ def record_growing(path: Path) -> None:
 def settle(folder: Path) -> None:
     """Completes what a killed writer has left of a folder's checksums.txt; nobody else may be writing there.
 
-    The beginning of a line is removed. If the file of the last line has not been changed, a further line says
-    that it is as before: the next writer could be killed as well.
+    The beginning of a line is removed, there and in the file of its last line. If that file has not been
+    changed, a further line says that it is as before: the next writer could be killed as well.
     """
     journal = read_journal(folder)
     _unfinished.discard(str(folder))
@@ -215,6 +294,9 @@ def settle(folder: Path) -> None:
     before, now = journal.entries[journal.last]
     with suppress(RunError, OSError):  # a damaged file is for its readers to complain about
         found = _entry_of(folder, journal.last)
+        if found.size != (whole := journal.whole_size(journal.last, found.size)):
+            os.truncate(folder / journal.last, whole)
+            found = _entry_of(folder, journal.last)
         if found == before != now:
             _append(folder, journal.last, before.sha256 or "-", before.size)
 
@@ -288,6 +370,23 @@ def _append(folder: Path, name: str, sha256: str, size: int) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _append_all(handle: int, data: bytes, size: int) -> None:
+    """Writes to the end of a file of this size and syncs it; if that fails the file is unchanged."""
+    try:
+        while data:  # a disk that becomes full takes a part of it
+            data = data[os.write(handle, data) :]
+        os.fsync(handle)
+    except BaseException:
+        with suppress(OSError):  # `settle` tries again
+            os.ftruncate(handle, size)
+        raise
+
+
+def _key(status: os.stat_result) -> tuple[int, int, int]:
+    """Numbers that change with the contents of a file."""
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 _unfinished = set[str]()  # folders in which a write has failed after its line was written

@@ -101,3 +101,15 @@ def test_legends_say_what_bands_are() -> None:
         for figure in figures:
             [own] = [thing for thing in figure.findobj(Legend) if thing.get_texts()]
             assert own.get_title().get_text() == expected
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 6, 7])
+def test_any_number_of_panels_has_epochs_below_each_column(count: int) -> None:
+    panels = {f"metric {number}": {"a": band(0.1)} for number in range(count)}
+    figure = curves.plot_band_panels(panels, line_styles(["a"]))
+    figure.canvas.draw()
+    assert [axes.get_ylabel() for axes in figure.axes] == list(panels)
+    lowest = figure.axes[-3:]
+    for axes in figure.axes:
+        has_numbers = any(label.get_visible() and label.get_text() for label in axes.get_xticklabels())
+        assert (axes.get_xlabel() == "epochs") == has_numbers == (axes in lowest)

@@ -87,17 +87,21 @@ def plot_band_panels(panels: Mapping[str, Mapping[str, Band]], styles: Mapping[s
     """
     rows = -(-len(panels) // COLUMNS)
     figure = Figure((11, 3 * rows), layout="constrained")
-    grid = figure.subplots(rows, COLUMNS, sharex=True, squeeze=False)
-    for axes, (ylabel, bands) in zip(grid.ravel(), panels.items(), strict=True):
+    places = figure.subplots(rows, COLUMNS, sharex=True, squeeze=False).ravel()
+    used, unused = places[: len(panels)], places[len(panels) :]
+    for axes in unused:
+        axes.remove()
+    for axes, (ylabel, bands) in zip(used, panels.items(), strict=True):
         for label, band in bands.items():
             style = styles[label]
             line = {"linestyle": style.line, "marker": style.marker, "markersize": 3}
             draw_band(axes, band, style.color, label, **line)
         axes.set(ylabel=ylabel)
         mark_epochs(axes)
-    for axes in grid[-1]:
+    for axes in used[-COLUMNS:]:  # the lowest of each column
         axes.set_xlabel("epochs")
-    handles, labels = grid[0, 0].get_legend_handles_labels()
+        axes.tick_params(labelbottom=True)
+    handles, labels = used[0].get_legend_handles_labels()
     columns = min(len(labels), LEGEND_COLUMNS)
     title = band_note(band for bands in panels.values() for band in bands.values())
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, title=title, frameon=False)
