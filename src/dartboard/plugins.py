@@ -40,17 +40,13 @@ def load_plugin(file: str | Path) -> str:
     if path in _loaded:
         return path
     name = f"dartboard_plugin_{len(_loaded)}_{Path(path).stem}"
-    if not path.endswith(".py") or not Path(path).is_file():
+    spec = spec_from_file_location(name, path) if path.endswith(".py") and Path(path).is_file() else None
+    if spec is None or spec.loader is None:
         raise OptionError(f"no plugin {path!r}; a plugin is a Python file (.py)")
-    from dartboard.utils.safe_files import SourceLoader
-
-    loader = SourceLoader(name, path)
-    spec = spec_from_file_location(name, path, loader=loader)
-    assert spec is not None  # noqa: S101  # there is a loader
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:
-        loader.exec_module(module)
+        spec.loader.exec_module(module)
     except DartboardError:
         del sys.modules[name]
         raise

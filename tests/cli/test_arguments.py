@@ -1,3 +1,4 @@
+import os
 import py_compile
 from argparse import ArgumentTypeError
 from pathlib import Path
@@ -17,7 +18,7 @@ from dartboard.cli.arguments import (
 )
 from dartboard.cli.main import main
 from dartboard.data import Dataset, ImageFiles, ImageSet
-from dartboard.errors import DartboardError, DataError, OptionError
+from dartboard.errors import DartboardError, DataError, OptionError, UnsafeFileError
 from dartboard.export import Metadata
 from dartboard.export.models import WHICH, find_model, find_network
 from dartboard.export.python import run_file
@@ -181,7 +182,14 @@ def test_a_plugin_is_announced(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert load_plugins([str(plugin)]) == [str(plugin.resolve())]
     notice = f"dartboard: running {plugin}, a Python program: use only those you trust"
     assert capsys.readouterr() == ("", f"{notice}\nhello\n")
-    assert not (tmp_path / "__pycache__").exists()
+
+
+def test_a_plugin_that_is_too_large_is_not_run(tmp_path: Path) -> None:
+    plugin = tmp_path / "large.py"
+    plugin.write_text("raise AssertionError('it runs')")
+    os.truncate(plugin, 2**40)  # sparse
+    with pytest.raises(UnsafeFileError, match="1,099,511,627,776 bytes"):
+        load_plugins([str(plugin)])
 
 
 def test_bytecode_beside_a_file_is_not_run(tmp_path: Path) -> None:

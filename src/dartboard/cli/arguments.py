@@ -98,9 +98,12 @@ def load_plugins(files: Sequence[str]) -> list[str]:
     if not files:
         return []
     from dartboard.plugins import load_plugin
+    from dartboard.utils.safe_files import open_file
 
     for file in files:
         announce_program(file)
+        if Path(file).is_file():  # else `load_plugin` says what is wrong
+            open_file(file).close()  # raises if it is too large
     with redirect_stdout(sys.stderr):  # standard output is for the result
         return [load_plugin(file) for file in files]
 
