@@ -2,6 +2,7 @@ import errno
 import os
 import resource
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -161,3 +162,15 @@ def test_the_first_of_several_writers_counts(tmp_path, monkeypatch):
 
 def refuse(*_):
     raise PermissionError("no links here")
+
+
+def test_a_read_only_disk_is_an_error_about_the_file_itself(tmp_path, monkeypatch):
+    def refuse(path, *_, **__):  # a disk that is read-only refuses to remove even what is not there
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    for write in (write_text, write_first):
+        with pytest.raises(OSError, match="Read-only") as caught:
+            write(tmp_path / "a.txt", "text")
+        assert caught.value.filename == str(tmp_path / "a.txt")

@@ -2,8 +2,10 @@
 
 import json
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +71,9 @@ def load_runs(paths: Sequence[str | Path]) -> ReportRuns:
                 searches.append(_load_search(run, entry))
             elif _kind(run) == "train":
                 trainings[path] = _load_training(run, entry)
+    beside = {parent: _folders(parent, "train-") for parent in {search.path.parent for search in searches}}
     for search in searches:
-        for training in _adjacent_trainings(search):
+        for training in _adjacent_trainings(search, beside[search.path.parent]):
             trainings.setdefault(training.info.path, training)
     finished = [ProtocolRun(_load_info(run), run.result()) for run in protocols]
     return ReportRuns(searches, list(trainings.values()), finished)
@@ -101,12 +104,19 @@ def _kind(run: RunReader) -> str:
     return str(run.config.get("kind", "search"))
 
 
-def _adjacent_trainings(search: SearchRun) -> Iterator[TrainRun]:
-    """Trainings next to a search that are named after it and train its genotype."""
-    prefix, paths = f"train-{search.path.name}-", []
-    with suppress(OSError):  # the parent directory may be searchable but not readable
-        paths = sorted(path for path in search.path.parent.iterdir() if path.name.startswith(prefix))
-    for path in paths if search.genotype is not None else ():
+def _folders(parent: Path, prefix: str) -> list[Path]:
+    """What a folder has whose name begins with a prefix, by name."""
+    with suppress(OSError):  # it may be searchable but not readable
+        return sorted(path for path in parent.iterdir() if path.name.startswith(prefix))
+    return []
+
+
+def _adjacent_trainings(search: SearchRun, beside: Sequence[Path]) -> Iterator[TrainRun]:
+    """Trainings beside a search that are named after it and train its genotype."""
+    prefix = f"train-{search.path.name}-"
+    first = bisect_left(beside, search.path.with_name(prefix))
+    named = takewhile(lambda path: path.name.startswith(prefix), islice(beside, first, None))
+    for path in named if search.genotype is not None else ():
         with suppress(DartboardError):  # damage in a run that was not named is no reason to fail
             run = RunReader.read(path)
             if _kind(run) == "train" and (training := _load_training(run)).genotype == search.genotype:

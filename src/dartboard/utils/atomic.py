@@ -10,7 +10,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 OLD = ".old"
@@ -45,7 +45,7 @@ def write_first(path: Path, text: str) -> None:
         except OSError:  # a file system without hard links
             temporary.replace(path)
     finally:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
     _sync(path.parent)
 
 
@@ -56,7 +56,7 @@ def write_bytes(path: Path, data: bytes) -> None:
         _write(temporary, path, data)
         temporary.replace(path)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         raise
     _sync(path.parent)
 
@@ -124,6 +124,12 @@ def _write(temporary: Path, path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _remove(temporary: Path) -> None:
+    """Removes a temporary file, if there is one; a disk that refuses that has refused the write before."""
+    with suppress(OSError):
+        temporary.unlink()
 
 
 def _temporary(path: Path) -> Path:
