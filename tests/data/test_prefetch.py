@@ -19,7 +19,7 @@ def same(number: int) -> int:
     return number
 
 
-def values(ahead: Prefetcher[int], numbers: list[int]) -> list[int]:
+def values(ahead: Prefetcher[int, Tensor], numbers: list[int]) -> list[int]:
     return [int(ahead.get(number)) for number in numbers]
 
 

@@ -117,7 +117,7 @@ class BatchLoader:
         self._sampler = EpochSampler(
             len(images), batch, self._key, source_device, rows=rows, prefetch=prefetch
         )
-        self._prefetcher: Prefetcher[BatchTask] | None = None
+        self._prefetcher: Prefetcher[BatchTask, Tensor] | None = None
         if uses_workers:
             read = partial(read_augmented, images.shape, worker_augment, self._key, batch, rows)
             task, pinned = partial(batch_task, self.images, self._sampler), self._device.type == "cuda"

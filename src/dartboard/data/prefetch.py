@@ -16,7 +16,6 @@ from multiprocessing.connection import wait
 from typing import Any, Generic, TypeVar
 
 import torch
-from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from dartboard.data.dataset import check_count
@@ -27,15 +26,16 @@ PREFETCH_FACTOR = 2
 """Results that each worker prepares ahead."""
 
 Task = TypeVar("Task")
+Product = TypeVar("Product")
 
 
-class Prefetcher(Generic[Task]):
+class Prefetcher(Generic[Task, Product]):
     """The results of tasks 0, 1, 2, ..., prepared ahead by worker processes.
 
     If another index than the next one is requested, the workers discard their results and restart there.
 
     Args:
-        function: Makes a CPU tensor from a task. It is pickled for the workers and depends on nothing but the
+        function: Makes CPU tensors from a task. It is pickled for the workers and depends on nothing but the
             task, so that the number of workers does not change results.
         task: The task with an index.
         count: Number of tasks; None for no end.
@@ -45,7 +45,7 @@ class Prefetcher(Generic[Task]):
 
     def __init__(
         self,
-        function: Callable[[Task], Tensor],
+        function: Callable[[Task], Product],
         task: Callable[[int], Task],
         *,
         count: int | None = None,
@@ -59,7 +59,7 @@ class Prefetcher(Generic[Task]):
         self._results: Any = None  # the loader's iterator
         self._next = 0
 
-    def get(self, index: int) -> Tensor:
+    def get(self, index: int) -> Product:
         """The result of a task.
 
         Raises:
@@ -71,8 +71,8 @@ class Prefetcher(Generic[Task]):
             if self._results is None or index != self._next:
                 self._results = self._start(index)
             self._next = index + 1
-            result: Tensor | str = next(self._results)
-            if isinstance(result, str):
+            result: Product | str = next(self._results)
+            if isinstance(result, str):  # no product is a text
                 raise DataError(result)
         except BaseException as error:  # the state of the workers is unknown from here on
             self.close()
@@ -126,11 +126,11 @@ class _TaskSampler(Generic[Task]):
 class _TaskDataset(Dataset[Any]):
     """The function, as the data set of a DataLoader indexed by tasks."""
 
-    def __init__(self, function: Callable[[Any], Tensor]) -> None:
+    def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
 
-    def __getitem__(self, task: Any) -> Tensor | str:
-        """The result of a task, or why there is none."""
+    def __getitem__(self, task: Any) -> Any:
+        """The result of a task, or a text that says why there is none."""
         try:
             return self.function(task)
         except DartboardError as error:  # sent as it is, it would come with a traceback
