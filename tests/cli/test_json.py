@@ -67,6 +67,7 @@ CASES: dict[str, tuple[str, ...]] = {
     "report": ("report", "runs/search", "--out", "page.html"),
     "evaluate": ("evaluate", "runs/train", "--data", "few.npz"),
     "export": ("export", "runs/train", "--format", "python", "--data", "few.npz", "--out", "net.py"),
+    "check": ("check", "--device", "cpu", "--only", "random", "--threads", "1"),
     "list": ("list",),
     "info": ("info", "darts-v2"),
     "info --space": ("info", "--space", "nano"),

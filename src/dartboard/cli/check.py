@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from dartboard.cli.arguments import add_plugins, load_plugins, prepare_device
-from dartboard.cli.render import LABEL_WIDTH, Terminal, as_json, progress, table_lines
+from dartboard.cli.exit_codes import FAILED
+from dartboard.cli.render import LABEL_WIDTH, Terminal, print_json, progress, table_lines
 from dartboard.utils.text import plural
 
 if TYPE_CHECKING:
     from dartboard.diagnostics import CheckRow
 
-FAILED = 1
-"""Exit code where a check failed."""
 HEADINGS = ("check", "of", "result", "difference", "allowed", "seconds", "")
 COLORS = {"FAILED": "red", "skipped": "dim"}
 
@@ -50,7 +49,7 @@ def run(args: Namespace) -> int:
             "ok": not failed,
             "checks": [row.facts() for row in rows],
         }
-        print(as_json(facts))
+        print_json(facts)
         return FAILED if failed else 0
     terminal = Terminal()
     terminal.write(f"{label.ljust(LABEL_WIDTH)}{value}" for label, value in machine.items())

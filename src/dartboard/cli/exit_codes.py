@@ -9,7 +9,7 @@ TERMINATED = SIGNALLED + 15
 
 EXIT_CODES = {
     0: "done",
-    FAILED: "done, but some runs failed, or runs check found damage",
+    FAILED: "done, but some runs failed, runs check found damage, or check a difference",
     MISTAKE: "bad input, or out of memory; one line on standard error says what",
     INTERRUPTED: "interrupted (Ctrl-C); what can be resumed is saved",
     PIPE_CLOSED: "the reader of standard output has closed it",
