@@ -3,7 +3,7 @@
 Trees are written by the library without training: folders of short searches, one search of many epochs with
 a checkpoint before its last one, and sweeps of searches that train nothing (`random`). Each command runs in a
 process of its own, once for each of three sizes. `cpu_s` and `memory_mb` are those of that process at the
-largest size, the former without imports; the exponents are those of the growth between the sizes, without what
+largest size, the former without imports; the exponents are of the growth between the sizes, without what
 the smallest costs: 1 is linear, NaN is none. Wall times are not measured, so other load does not matter.
 
 `--executor ray` runs the sweep on Ray; the CPU time is then that of the driver alone, as it is for the pool.
