@@ -188,7 +188,7 @@ def check_rungs(log: DecisionLog, stage: str, stop: StopRule, names: Sequence[st
     Raises:
         RunError: Names a run that was added or removed; or says that another number of them was kept.
     """
-    alive = list(names)
+    alive, every = set(names), set(names)
     for epochs in stop.after:
         decision = read_rung(log, stage, epochs)
         if decision is None:
@@ -198,15 +198,19 @@ def check_rungs(log: DecisionLog, stage: str, stop: StopRule, names: Sequence[st
                 f"the runs of {stage} were compared after {epochs} epochs already, to keep {decision.keep} "
                 f"and not {stop.keep}; {ELSEWHERE}"
             )
-        added = [run for run in alive if run not in decision.accuracies and run not in decision.failed]
+        added = [
+            run
+            for run in names
+            if run in alive and run not in decision.accuracies and run not in decision.failed
+        ]
         removed = [run for run in decision.accuracies if run not in alive]
-        removed += [run for run in decision.failed if run not in names]
+        removed += [run for run in decision.failed if run not in every]
         if added or removed:
             raise RunError(
                 f"the runs of {stage} were compared after {epochs} epochs already, and "
                 f"{[*added, *removed][0]} makes a difference to that; {ELSEWHERE}"
             )
-        alive = [run for run in alive if run not in decision.pruned]
+        alive -= decision.pruned.keys()
 
 
 def pruned_runs(log: DecisionLog, stage: str, after: Sequence[int]) -> set[str]:
