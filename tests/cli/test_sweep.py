@@ -359,8 +359,7 @@ def test_the_watch_for_where_the_program_writes(quiet: bool, json: bool, kind: t
 
 
 def test_a_terminal_has_bars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Terminal, "is_terminal", True)
-    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(Terminal, "is_live", True)
     with choose_monitor(planner(tmp_path), quiet=False, json=False) as watch:
         assert type(watch) is SweepBars
 

@@ -16,6 +16,7 @@ from dartboard.analysis.grid import GridOptions
 from dartboard.cli.main import main
 from dartboard.export import export_model
 from dartboard.nn import load_model
+from helpers.console import without_notices
 from helpers.landscape_cases import differ_at_the_end
 from helpers.protocol_cases import few_digits
 
@@ -53,7 +54,7 @@ def facts(capsys: Capture, *words: object) -> dict:
 def refused(capsys: Capture, *words: object) -> str:
     capsys.readouterr()
     assert main(["analyse", *map(str, words)]) == 2
-    said = capsys.readouterr().err
+    said = without_notices(capsys.readouterr().err)
     assert said.count("\n") == 1
     return said
 
