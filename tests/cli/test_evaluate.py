@@ -268,5 +268,5 @@ def test_what_is_no_file_or_far_too_large_is_not_opened(capsys, tmp_path, suffix
     else:
         path.touch()
         os.truncate(path, 2**40)  # sparse
-    with alarm(20):
+    with alarm():
         assert kind in failure(capsys, path, "--data", "digits")

@@ -35,7 +35,8 @@ def test_every_command_has_a_page_with_what_its_help_says(
     made: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     commands.run(["--help"])
-    names = re.findall(r"^    (\w+)(?:  |$)", capsys.readouterr().out.partition("COMMAND\n")[2], re.MULTILINE)
+    listed = capsys.readouterr().out.partition("\ncommands:\n")[2]
+    names = re.findall(r"^    (\w+)(?:  |$)", listed, re.MULTILINE)
     assert "search" in names
     assert {f"commands/{name}.md" for name in names} | {"commands/index.md"} == {
         page for page in made if page.startswith("commands/")

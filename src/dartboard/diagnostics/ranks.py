@@ -72,7 +72,9 @@ def run_in_processes(
             for path in results:
                 state = from_bytes(path.read_bytes())
                 yield RankResult(state["snapshot"], state["seconds"])
-            errors = [path.read_text() for path in sorted(Path(folder).glob("*.error"))]
+            # the first to fail has the cause; the others lose their connection to it
+            files = sorted(Path(folder).glob("*.error"), key=lambda path: path.stat().st_mtime_ns)
+            errors = [path.read_text() for path in files]
         left = left[len(results) :]
         if left:
             error = errors[0] if errors else "a process was ended, or waited for others without end"

@@ -15,6 +15,7 @@ from dartboard.errors import ModelError, OptionError, UnknownNameError
 from dartboard.export.formats import FORMATS, ExportRequest, Format, LoadedNetwork, model_metadata
 from dartboard.nn.model_file import BEST, LAST, MODEL_KIND, Model, load_model
 from dartboard.runs import RunReader, is_run
+from dartboard.runs.directory import read_config
 from dartboard.utils.atomic import write_bytes
 
 TOLERANCE = 1e-4
@@ -241,6 +242,8 @@ def find_model(text: str, which: str | None) -> LoadedModel:
     """
     path = Path(text)
     if path.is_dir():
+        if is_run(path):
+            read_config(path, ["kind"])  # refuses a run of a newer version
         path = path / WHICH[which or "best"]
         if not os.path.lexists(path):
             raise ModelError(_missing_model(path))
