@@ -56,7 +56,10 @@ def test_archives_have_the_package_and_nothing_else(dist: Path) -> None:
 
 
 @pytest.mark.slow
-def test_wheels_run_the_demo_in_an_empty_environment_without_a_network(dist: Path, tmp_path: Path) -> None:
+def test_wheels_run_the_demo_in_an_empty_environment_without_a_network(
+    dist: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # else it is not empty
     call(sys.executable, "-m", "venv", tmp_path / "env")
     python = tmp_path / "env" / "bin" / "python"
     wheels = sorted(dist.glob("*.whl"))

@@ -10,6 +10,7 @@ import yaml
 from dartboard.errors import DartboardError, OptionError, RunError, RunInUseError, Stopped
 from dartboard.jobs.job import Job, Monitor
 from dartboard.runs import Lock, Run
+from dartboard.sweep import sweep as sweep_module
 from dartboard.sweep.results import read_results
 from dartboard.sweep.sweep import failures, read_sweep
 from helpers.protocol_cases import few_digits, inner_runs, run_protocol, settings
@@ -322,3 +323,31 @@ def test_a_composition_that_cannot_be_is_told(data: str, tmp_path: Path) -> None
         match=r"search/pc-darts-method\.warmup15-s0: the architecture is frozen for the first 15 epochs",
     ):
         sweep(tmp_path, tiny(data, grid={"method": ["darts", {"name": "pc-darts", "warmup": 15}]}))
+
+
+def test_writing_the_tables_takes_a_small_share_of_the_time_however_many_rows_they_have(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, writing, sizes = 100.0, 0.0, []
+
+    def write(_: Path, rows: list[Any]) -> None:
+        nonlocal now, writing
+        now, writing = now + 0.001 * len(rows), writing + 0.001 * len(rows)
+        sizes.append(len(rows))
+
+    def row(name: str, *_: object) -> dict[str, Any]:
+        return {"name": name, "stage": "search", "state": "failed", "reason": "none"}
+
+    monkeypatch.setattr(sweep_module, "monotonic", lambda: now)
+    monkeypatch.setattr(sweep_module, "write_results", write)
+    monkeypatch.setattr(sweep_module, "row_of", row)
+    driver = sweep(tmp_path, tiny(data))
+    names = [f"search/darts-s{seed}" for seed in range(2000)]
+    driver._planned = {name: name for name in names}  # type: ignore[misc]
+    start = now
+    for name in names:
+        now += 1.0
+        driver._record(name, "failed", "")
+    assert sizes[:3] == [1, 12, 23]  # every ten seconds, as long as they are small
+    assert writing < 0.011 * (now - start)
+    assert sizes[-1] > 1700

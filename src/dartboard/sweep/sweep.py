@@ -35,7 +35,9 @@ from dartboard.utils.checksums import settle, write_changed
 log = logging.getLogger(__name__)
 
 WRITE_INTERVAL = 10.0
-"""Seconds between two writes of the tables while runs go on."""
+"""Seconds between two writes of the tables while runs go on, at least."""
+WRITE_SHARE = 0.01
+"""Largest fraction of the time that writing the tables takes: each has all rows, so large ones are rarer."""
 
 
 def is_sweep(path: Path) -> bool:
@@ -72,7 +74,7 @@ class Sweep:
     _planned: dict[str, PlannedRun] = field(default_factory=dict, init=False)
     _rows: dict[str, RunRow | None] = field(default_factory=dict, init=False)
     _names: dict[str, list[str]] = field(default_factory=dict, init=False)
-    _written: float = field(default=0.0, init=False)
+    _next_write: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self.folder, self.planner.message = self.planner.folder, self._message
@@ -173,12 +175,14 @@ class Sweep:
     def _record(self, name: str, state: End, reason: str) -> None:
         self._rows[name] = row = row_of(self._planned[name], self.folder, state, reason)
         self.log.on_row(row)
-        if monotonic() - self._written > WRITE_INTERVAL:
+        if monotonic() > self._next_write:
             self._write()
 
     def _write(self) -> None:
+        start = monotonic()
         write_results(self.folder, self.rows)
-        self._written = monotonic()
+        end = monotonic()
+        self._next_write = end + max(WRITE_INTERVAL, (end - start) / WRITE_SHARE)
 
     def _message(self, text: str) -> None:
         log.info("%s", text)
