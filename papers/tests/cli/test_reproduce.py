@@ -21,6 +21,7 @@ from dartboard_papers._searches import configure, searches
 from dartboard_papers.cli.render import table
 from helpers import console
 from helpers.executor_checks import method_plugin
+from helpers.json_page import check_keys
 from helpers.protocol_cases import few_digits
 from helpers.search_cases import SHORT
 from reproducing import NAME, Small, registered, result
@@ -100,6 +101,7 @@ def test_minutes_are_those_of_its_own_numbers_and_images(capsys: Capture) -> Non
 @pytest.mark.usefixtures("told")
 def test_json_is_one_object(capsys: Capture) -> None:
     facts = found(capsys, NAME, "--data", "digits", "--quiet")
+    check_keys("reproduce", facts)
     out = Path("runs") / "papers" / NAME
     assert facts.pop("out") == str(out)
     written = json.loads((out / "record.json").read_text())
@@ -208,6 +210,7 @@ def test_all_of_them(capsys: Capture) -> None:
     out, err = capsys.readouterr()
     assert code == 1
     facts = json.loads(out)
+    check_keys("reproduce all", facts)
     done = facts["reproductions"]
     assert [(own["name"], own["given"]) for own in done] == [
         (NAME, {"data": "digits"}),

@@ -11,6 +11,7 @@ from dartboard_papers.theory.forecasters import race
 from dartboard_papers.theory.linear_problems import survey
 from dartboard_papers.theory.mirror_descent import survey_dimensions
 from dartboard_papers.theory.stationarity import stationarity
+from helpers.json_page import check_keys
 from helpers.protocol_cases import few_digits
 from helpers.search_cases import SHORT
 
@@ -26,6 +27,7 @@ def theory(*words: str) -> int:
 def test_linear_cells_are_compared(capsys, tmp_path):
     assert theory(*CELLS, "--norms", "2", "--json", "--out", str(tmp_path / "out")) == 0
     facts = json.loads(capsys.readouterr().out)
+    check_keys("analyse theory linear-cells", facts)
     expected = survey([2.0], problems=2, nodes=2, size=2, examples=3)
     assert facts["smooth_narrowest"] == expected.stacked("smooth_narrowest").tolist()
     assert facts["variance_bound"] == expected.stacked("variance_bound").tolist()
@@ -44,6 +46,7 @@ def test_forecasters_race(capsys):
     options = ["--experts", "2", "4", "--noise", "2", "--lr", "0.1", "--seed", "3"]
     assert theory(*EXPERTS, *options, "--json", "--device", "cpu") == 0
     facts = json.loads(capsys.readouterr().out)
+    check_keys("analyse theory experts", facts)
     expected = race("gaussian", [2, 4], runs=5, horizon=20, noise=2.0, lr=0.1, seed=3)
     assert [own["regret"] for own in facts["standings"]] == [own.regret for own in expected.standings]
     assert theory(*EXPERTS, "--problem", "coins", "--experts", "2") == 0
@@ -83,6 +86,7 @@ def test_iterations_are_counted(capsys, tmp_path):
     ]
     assert theory(*MIRROR, *options, "--json", "--out", str(tmp_path)) == 0
     facts = json.loads(capsys.readouterr().out)
+    check_keys("analyse theory mirror-descent", facts)
     expected = survey_dimensions([4, 8], accuracy=0.2, gap=0.4, noise=0.5, runs=2, most=500)
     assert [own["steps"] for own in facts["iterations"]] == [own.steps for own in expected]
     assert (tmp_path / "iterations.png").is_file()
@@ -107,6 +111,7 @@ def test_the_stationarity_of_a_run(capsys, tmp_path):
     options = ["--scale", "0.5", "--iterations", "2", "--device", "cpu", "--fall-back"]
     assert theory("stationarity", str(run), *options, "--json", "--out", str(out)) == 0
     facts = json.loads(capsys.readouterr().out)
+    check_keys("analyse theory stationarity", facts)
     expected = stationarity(Run.read(run), scale=0.5, iterations=2)
     assert facts["proximal"] == expected.proximal
     assert facts["movement"] == expected.movement
