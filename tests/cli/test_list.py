@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,20 @@ def test_a_method_by_name(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_method_without_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert listed(capsys, "methods", "random").endswith("nothing is trained.\n\nno options\n")
+
+
+def test_a_method_of_a_plugin_that_says_nothing_of_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "bare.py"
+    file.write_text(
+        "from dartboard import make_method, register_method\n\n\n"
+        "@register_method('says-nothing')\n"
+        "def says_nothing(*, lr: float = 0.1):\n"
+        "    return make_method('darts', {'lr': lr})\n"
+    )
+    assert main(["list", "methods", "--plugin", str(file)]) == 0
+    assert re.search(r"^says-nothing\s*$", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_a_method_of_a_plugin_by_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

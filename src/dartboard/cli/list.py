@@ -27,7 +27,7 @@ def _registry_rows(module: str, name: str, **columns: str) -> Rows:
     """Names in a registry with the first lines of their docstrings; `columns` stand in between."""
     registry = getattr(import_module(module), name)
     return [
-        {"name": name, **columns, "about": (entry.__doc__ or "").splitlines()[0].rstrip(".")}
+        {"name": name, **columns, "about": (entry.__doc__ or "").partition("\n")[0].rstrip(".")}
         for name, entry in registry.items()
     ]
 
