@@ -11,7 +11,7 @@ import torch.nn.functional as F
 
 from dartboard.diagnostics import CheckRow, check, check_device
 from dartboard.diagnostics.check import EXACT, FULL, DeviceCheck, compare
-from dartboard.diagnostics.short_run import STEPS, ShortRun, can_compile, run_search
+from dartboard.diagnostics.short_run import STEPS, StepSnapshots, can_compile, run_search
 from dartboard.errors import UnknownNameError
 from dartboard.search import METHODS, make_method
 from dartboard.utils.progress import no_progress
@@ -33,7 +33,7 @@ def few_checks(monkeypatch: pytest.MonkeyPatch) -> None:
 def alter_device(monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
     """Has searches on the fake device run after a change, which is called with their settings."""
 
-    def run(method: str, device: torch.device, settings: Any = None, **options: Any) -> ShortRun:
+    def run(method: str, device: torch.device, settings: Any = None, **options: Any) -> StepSnapshots:
         with pytest.MonkeyPatch.context() as patch:
             if device == FAKE:
                 change(patch, settings or {})
@@ -165,7 +165,7 @@ def test_processes_that_fail_leave_the_rest_to_others(tmp_path: Any) -> None:
 
 def test_devices_that_cannot_have_two_processes() -> None:
     checked = DeviceCheck(torch.device("mps"), ["random-ws"], [], no_progress)
-    checked._references["random-ws"] = ShortRun({STEPS: {}})
+    checked._references["random-ws"] = StepSnapshots({STEPS: {}})
     (row,) = checked._processes()
     assert (row.state, row.note) == ("skipped", "torch has no process groups for mps")
 
@@ -181,7 +181,7 @@ def test_differences() -> None:
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 2e-4])
 def test_what_is_not_finite_is_never_ok(value: float) -> None:
-    row = check.Comparison({"loss": 0.0, "weights": value}, FULL).row("search", "darts", 1.0)
+    row = check.DeviceDifferences({"loss": 0.0, "weights": value}, FULL).row("search", "darts", 1.0)
     assert row.state == "FAILED"
     assert row.worst is not None
     assert row.worst[0] == "weights"

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 from torch.utils.data import Dataset, default_collate
 
 from dartboard.data.dataset import check_count
+from dartboard.data.loader import Batch
 from dartboard.data.prefetch import PREFETCH_FACTOR, Prefetcher
 from dartboard.data.sampler import EpochSampler, generator, send
 from dartboard.distributed.group import SINGLE, Group
@@ -25,23 +27,6 @@ from dartboard.errors import DataError
 Collate = Callable[[list[Any]], Any]
 TARGETS = ("target", "targets", "label", "labels", "y")
 """Keys under which a dictionary of an example has its target."""
-
-
-class ExampleBatch(NamedTuple):
-    """Examples of one step; unpacks as `x, y`.
-
-    Attributes:
-        x: What the network is called with: tensors, or a tuple or a dictionary with tensors.
-        y: What it should give.
-    """
-
-    x: Any
-    y: Any
-
-    @property
-    def size(self) -> int:
-        """Number of examples."""
-        return batch_size(self.y)
 
 
 class ExampleLoader:
@@ -96,14 +81,14 @@ class ExampleLoader:
         pinned = self._device.type == "cuda"
         self._prefetcher = Prefetcher(take, task, workers=workers, pinned=pinned)
 
-    def batch(self, step: int) -> ExampleBatch:
+    def batch(self, step: int) -> Batch:
         """Batch number `step`, from 0; the same bits whenever it is requested.
 
         Raises:
             DataError: If an example or a batch is not of a form that can be used.
         """
         x, y = self._prefetcher.get(step)
-        return ExampleBatch(to_device(x, self._device), to_device(y, self._device))
+        return Batch(to_device(x, self._device), to_device(y, self._device))
 
     def close(self) -> None:
         """Stop the worker processes, if there are any; the next batch starts new ones."""
@@ -119,7 +104,7 @@ def example_batches(
     limit: int | None = None,
     workers: int = 0,
     group: Group = SINGLE,
-) -> Iterator[ExampleBatch]:
+) -> Iterator[Batch]:
     """One pass over a data set in its order; the last batch can be smaller.
 
     Args:
@@ -144,7 +129,7 @@ def example_batches(
     try:
         for step in range(len(tasks)):
             x, y = prefetcher.get(step)
-            yield ExampleBatch(to_device(x, torch.device(device)), to_device(y, torch.device(device)))
+            yield Batch(to_device(x, torch.device(device)), to_device(y, torch.device(device)))
     finally:
         prefetcher.close()
 
@@ -219,25 +204,6 @@ def count_examples(dataset: Dataset[Any]) -> int:
     return count
 
 
-def batch_size(tree: Any) -> int:
-    """Number of examples of a batch: the length of its first tensor."""
-    if isinstance(tree, Tensor):
-        return len(tree)
-    values = tree.values() if isinstance(tree, Mapping) else tree if isinstance(tree, list | tuple) else ()
-    for value in values:
-        if size := batch_size(value):
-            return size
-    return 0
-
-
 def to_device(tree: Any, device: torch.device) -> Any:
     """Tensors, or tuples, lists and dictionaries of them, on a device."""
-    if isinstance(tree, Tensor):
-        return send(tree, device)
-    if isinstance(tree, Mapping):
-        return {key: to_device(value, device) for key, value in tree.items()}
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(to_device(value, device) for value in tree))
-    if isinstance(tree, list | tuple):
-        return type(tree)(to_device(value, device) for value in tree)
-    return tree
+    return tree_map_only(Tensor, lambda values: send(values, device), tree)

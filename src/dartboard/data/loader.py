@@ -42,8 +42,9 @@ class Batch(NamedTuple):
     """Examples of one step; unpacks as `x, y`.
 
     Attributes:
-        x: Normalized images, float32 [B, C, H, W].
-        y: Labels, int64 [B].
+        x: Normalized images, float32 [B, C, H, W]; of other data what a network is called with: a tensor, or
+            a tuple or a dictionary of tensors.
+        y: Labels, int64 [B]; of other data what the network should give.
     """
 
     x: Tensor

@@ -19,8 +19,8 @@ from dartboard.diagnostics.short_run import (
     CELL,
     SMALLEST,
     STEPS,
-    ShortRun,
     Snapshot,
+    StepSnapshots,
     can_compile,
     plain_float32,
     run_search,
@@ -92,7 +92,7 @@ class CheckRow:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class DeviceDifferences:
     """Differences by name, each beside the largest that is allowed, and a remark."""
 
     differences: Mapping[str, float]
@@ -161,7 +161,7 @@ def check_device(
         return DeviceCheck(device, names, plugins, progress).run()
 
 
-def _try(check: str, subject: str, act: Callable[[str], Comparison]) -> CheckRow:
+def _try(check: str, subject: str, act: Callable[[str], DeviceDifferences]) -> CheckRow:
     """The row of a check, whatever happens in it."""
     started = monotonic()
     try:
@@ -188,14 +188,14 @@ class DeviceCheck:
         self, device: torch.device, methods: Sequence[str], plugins: Sequence[str], progress: Progress
     ) -> None:
         self._device, self._methods, self._plugins, self._progress = device, methods, plugins, progress
-        self._references: dict[str, ShortRun] = {}
-        self._runs: dict[str, ShortRun] = {}
+        self._references: dict[str, StepSnapshots] = {}
+        self._runs: dict[str, StepSnapshots] = {}
         self._missing = ""  # a kernel that has no deterministic form on this device
         self._model: Model | None = None
 
     def run(self) -> list[CheckRow]:
         """All rows."""
-        checks: list[tuple[str, str, Callable[[str], Comparison]]] = []
+        checks: list[tuple[str, str, Callable[[str], DeviceDifferences]]] = []
         for name in self._methods:
             checks += [("search", name, self._search), ("resume", name, self._resume)]
             checks += [(precision, name, partial(self._half, precision)) for precision in PRECISIONS]
@@ -214,7 +214,7 @@ class DeviceCheck:
             rows.append(row)
         return rows
 
-    def _run(self, method: str, settings: Mapping[str, Any] | None = None, **options: Any) -> ShortRun:
+    def _run(self, method: str, settings: Mapping[str, Any] | None = None, **options: Any) -> StepSnapshots:
         """A search on the device."""
         return self._deterministic(
             lambda chosen: run_search(method, self._device, {**chosen, **(settings or {})}, **options)
@@ -230,7 +230,7 @@ class DeviceCheck:
             self._missing = str(error).split()[0]
         return run({"deterministic": False})
 
-    def _reference(self, method: str) -> ShortRun:
+    def _reference(self, method: str) -> StepSnapshots:
         """What the CPU computes."""
         if method not in self._references:
             self._references[method] = run_search(method, torch.device("cpu"))
@@ -243,14 +243,14 @@ class DeviceCheck:
             raise NotHereError("nothing is trained")
         return snapshots[STEPS]
 
-    def _search(self, method: str) -> Comparison:
+    def _search(self, method: str) -> DeviceDifferences:
         reference = self._reference(method)
         run = self._runs[method] = self._run(method, steps=STEPS + 1)  # one more for `_resume`
         if not reference.snapshots:  # nothing is trained
-            return Comparison({"choice": float(run.choice != reference.choice)}, {"choice": 0.0})
-        return Comparison(compare(run.snapshots[STEPS], self._trained(method)), FULL)
+            return DeviceDifferences({"choice": float(run.choice != reference.choice)}, {"choice": 0.0})
+        return DeviceDifferences(compare(run.snapshots[STEPS], self._trained(method)), FULL)
 
-    def _resume(self, method: str) -> Comparison:
+    def _resume(self, method: str) -> DeviceDifferences:
         self._trained(method)
         if method not in self._runs:
             raise NotHereError("the search on this device failed")
@@ -258,38 +258,40 @@ class DeviceCheck:
         resumed = self._run(method, steps=STEPS + 1, start=through.saved)
         differences = compare(resumed.snapshots[STEPS + 1], through.snapshots[STEPS + 1])
         if self._missing:
-            return Comparison(differences, FULL, f"to rounding: {self._missing} is not deterministic")
+            return DeviceDifferences(differences, FULL, f"to rounding: {self._missing} is not deterministic")
         if self._device.type not in ("cpu", "cuda"):
-            return Comparison(differences, FULL, f"to rounding: nothing is promised of {self._device.type}")
-        return Comparison(differences, EXACT, "bit for bit")
+            return DeviceDifferences(
+                differences, FULL, f"to rounding: nothing is promised of {self._device.type}"
+            )
+        return DeviceDifferences(differences, EXACT, "bit for bit")
 
-    def _half(self, precision: str, method: str) -> Comparison:
+    def _half(self, precision: str, method: str) -> DeviceDifferences:
         expected = self._trained(method)
         actual = self._run(method, {"precision": precision}).snapshots[STEPS]
         same, edges = same_decisions(actual, expected)
         note = f"decides the same on {same} of {edges} edges"
-        return Comparison(compare(actual, expected), HALF, note)
+        return DeviceDifferences(compare(actual, expected), HALF, note)
 
-    def _plain(self, method: str) -> Comparison:
+    def _plain(self, method: str) -> DeviceDifferences:
         expected = self._trained(method)
         run = self._run(method, {"net": {"mix": "plain"}})
-        return Comparison(compare(run.snapshots[STEPS], expected), FULL)
+        return DeviceDifferences(compare(run.snapshots[STEPS], expected), FULL)
 
-    def _compile(self, method: str) -> Comparison:
+    def _compile(self, method: str) -> DeviceDifferences:
         if self._device.type == "cpu" and not any(map(shutil.which, ("c++", "g++", "clang++", "cl"))):
             raise NotHereError("torch.compile needs a C++ compiler")
         if self._device.type == "cuda" and importlib.util.find_spec("triton") is None:
             raise NotHereError("torch.compile needs the package triton")
         reference = run_search(method, torch.device("cpu"), space=SMALLEST)
         run = self._run(method, {"compile": True}, space=SMALLEST)
-        return Comparison(compare(run.snapshots[STEPS], reference.snapshots[STEPS]), FULL)
+        return DeviceDifferences(compare(run.snapshots[STEPS], reference.snapshots[STEPS]), FULL)
 
-    def _train(self, _: str) -> Comparison:
+    def _train(self, _: str) -> DeviceDifferences:
         reference, _model = run_training(torch.device("cpu"))
         run, self._model = self._deterministic(partial(run_training, self._device))
-        return Comparison(compare(run.snapshots[STEPS], reference.snapshots[STEPS]), FULL)
+        return DeviceDifferences(compare(run.snapshots[STEPS], reference.snapshots[STEPS]), FULL)
 
-    def _export(self, name: str) -> Comparison:
+    def _export(self, name: str) -> DeviceDifferences:
         """Writes the network that was trained, and runs what was written, on the device."""
         if self._model is None:
             raise NotHereError("the training on this device failed")
@@ -307,11 +309,11 @@ class DeviceCheck:
             logits = compare(
                 {"logits": {"": network.forward(images).cpu()}}, {"logits": {"": expected.cpu()}}
             )
-        return Comparison(logits, {"logits": TOLERANCE})
+        return DeviceDifferences(logits, {"logits": TOLERANCE})
 
     def _processes(self) -> Iterator[CheckRow]:
         """A row for each method that is trained, searched by two processes together."""
-        trained = [name for name in self._methods if self._references.get(name, ShortRun()).snapshots]
+        trained = [name for name in self._methods if self._references.get(name, StepSnapshots()).snapshots]
         reason = ""
         if self._device.type == "cuda" and torch.cuda.device_count() < PROCESSES:
             reason = f"{PROCESSES} processes need a GPU each, and there is {torch.cuda.device_count()}"
@@ -327,5 +329,5 @@ class DeviceCheck:
             if result.snapshot is None:
                 yield CheckRow(TOGETHER, name, "FAILED", result.seconds, result.error)
                 continue
-            comparison = Comparison(compare(result.snapshot, self._trained(name)), FULL)
+            comparison = DeviceDifferences(compare(result.snapshot, self._trained(name)), FULL)
             yield comparison.row(TOGETHER, name, result.seconds)

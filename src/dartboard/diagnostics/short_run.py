@@ -49,7 +49,7 @@ Snapshot = dict[str, dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
-class ShortRun:
+class StepSnapshots:
     """What some steps have led to.
 
     Args:
@@ -142,7 +142,7 @@ def run_search(
     steps: int = STEPS,
     start: bytes | None = None,
     group: Group = SINGLE,
-) -> ShortRun:
+) -> StepSnapshots:
     """Searches for some steps with a method, whose architecture moves from the first of them on.
 
     Images and initial weights are drawn on the CPU and are the same for every device.
@@ -167,12 +167,14 @@ def run_search(
         choice = searcher.fit().genotype  # nothing is trained
     except Stopped:
         if group.size > 1 or options.compile:  # measuring would compile other graphs
-            return ShortRun(probe.snapshots)
+            return StepSnapshots(probe.snapshots)
         choice = measure_epoch(searcher).genotype
-    return ShortRun(probe.snapshots, probe.saved, to_json(choice))
+    return StepSnapshots(probe.snapshots, probe.saved, to_json(choice))
 
 
-def run_training(device: torch.device, settings: Mapping[str, Any] | None = None) -> tuple[ShortRun, Model]:
+def run_training(
+    device: torch.device, settings: Mapping[str, Any] | None = None
+) -> tuple[StepSnapshots, Model]:
     """Trains a published cell for some steps, with an auxiliary head; the network is on the device."""
     options = TrainOptions.model_validate(
         merge(SETTINGS, {"net": {"cells": CELLS, "auxiliary": 0.4, "drop_path": 0.0}}, settings or {})
@@ -181,7 +183,7 @@ def run_training(device: torch.device, settings: Mapping[str, Any] | None = None
     trainer = Trainer(CELL, data, options, device=device, hooks=[probe])
     with suppress(Stopped):
         trainer.fit()
-    return ShortRun(probe.snapshots), Model(trainer.net, data.classes, data.mean, data.std)
+    return StepSnapshots(probe.snapshots), Model(trainer.net, data.classes, data.mean, data.std)
 
 
 def merge(*groups: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, fx, nn
+from torch.utils._pytree import tree_leaves
 
 from dartboard.errors import NetworkError
 from dartboard.nn.mixture import Blend, Live, Mixture
@@ -344,14 +345,7 @@ class Zero(nn.Module):
 
 def tensors(tree: Any) -> Iterator[Tensor]:
     """The tensors in a tensor, or in tuples, lists and dictionaries of them, in order."""
-    if isinstance(tree, Tensor):
-        yield tree
-    elif isinstance(tree, Mapping):
-        for value in tree.values():
-            yield from tensors(value)
-    elif isinstance(tree, list | tuple):
-        for value in tree:
-            yield from tensors(value)
+    return (leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor))
 
 
 def weighted_sum(outputs: Sequence[Any], weights: Sequence[Tensor | None], names: Sequence[str]) -> Any:

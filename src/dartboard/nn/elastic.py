@@ -375,7 +375,7 @@ class _BatchNorm(ElasticLayer):
             by_width = [self._normalize(x[:, : self.widths[place]], place) for place in places]
             if len(places) == 1:
                 return blend_channels(by_width[0], self.num_features, 1)
-            return self._blend_different(by_width, places)
+            return blend_padded(by_width, self.num_features, places, 1)
         axes = [axis for axis in range(x.dim()) if axis != 1]
         with torch.no_grad():
             var, mean = torch.var_mean(x.float(), axes, correction=0)
@@ -405,10 +405,6 @@ class _BatchNorm(ElasticLayer):
             self.momentum,
             self.eps,
         )
-
-    def _blend_different(self, by_width: Sequence[Tensor], places: Sequence[int]) -> Tensor:
-        """The outputs of several widths, padded and blended."""
-        return blend_padded(by_width, self.num_features, places, 1)
 
     def decided(self, value: Callable[[ValueChoice], int]) -> nn.Module:
         width = _value(self.num_features, value)
